@@ -29,6 +29,7 @@ links() {
 has_file() { compgen -G "$1" >/dev/null; }
 has_aarch64() { command -v aarch64-linux-gnu-gcc && command -v qemu-aarch64; }
 has_libraries() { /usr/bin/python3 -s -c 'import numba, numpy, sklearn, xgboost'; }
+has_node() { command -v node && command -v npm; }
 has_venv() { python3 -c 'import ensurepip, venv' 2>/dev/null; }
 
 required=() optional=() left_out=()
@@ -48,6 +49,8 @@ probe_all() {
     want "Python with venv" "python3 python3-venv" has_venv
     want "Debian's libraries of Python" "python3-numpy python3-sklearn python3-numba python3-xgboost" has_libraries
     want "tmux" "tmux" command -v tmux
+    want "Node.js" "nodejs npm" has_node
+    want "Chromium" "chromium" command -v chromium
     want "gfortran" "gfortran" command -v gfortran
     want "OpenBLAS with OpenMP" "libopenblas0-openmp" has_file '/usr/lib*/*/openblas-openmp/libopenblas.so.0'
     want "OpenBLAS with threads" "libopenblas0-pthread" has_file '/usr/lib*/*/openblas-pthread/libopenblas.so.0'

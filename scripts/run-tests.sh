@@ -75,6 +75,7 @@ else
 fi
 suite packaging scripts/test-packaging.sh
 suite wheel scripts/test-wheel.sh
+suite web scripts/test-web.sh
 # The protocol of the page, and the scheduler of whole teams, under every interleaving; another
 # configuration, so another directory.
 CARGO_TARGET_DIR=build/loom RUSTFLAGS="--cfg loom" loom_suite loom -p numaestro-abi --test loom

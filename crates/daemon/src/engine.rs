@@ -302,11 +302,6 @@ impl ContainedEngine {
         &self.history
     }
 
-    /// The user of an application that is there, or that the history speaks of.
-    pub(crate) fn user_of(&self, app: AppId) -> Option<u32> {
-        self.history.user_of(app)
-    }
-
     /// What would give an application another number of processors. `own`: applications whose end
     /// may be named. Nothing changes, and nothing is found where the policy fails at it.
     pub(crate) fn alternatives(&self, now: Nanos, app: AppId, own: &dyn Fn(AppId) -> bool) -> Vec<Alternative> {

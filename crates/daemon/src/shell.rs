@@ -264,11 +264,6 @@ impl Shell {
         self.engine.history()
     }
 
-    /// The user of an application that is there, or that the history speaks of.
-    pub(crate) fn user_of(&self, app: AppId) -> Option<u32> {
-        self.engine.user_of(app)
-    }
-
     /// What would give an application another number of processors. `own`: applications whose end
     /// may be named.
     pub(crate) fn alternatives(&self, app: u64, own: &dyn Fn(AppId) -> bool) -> Vec<Alternative> {

@@ -5,6 +5,7 @@
 //! processes or files.
 
 mod advise;
+mod dashboard;
 mod explain;
 mod fold;
 mod jobserver;
@@ -20,6 +21,7 @@ mod what_if;
 mod wish;
 
 pub use advise::AdviseArgs;
+pub use dashboard::DashboardArgs;
 pub use explain::ExplainArgs;
 pub use fold::{FoldArg, FoldArgs};
 pub use jobserver::{JobserverArg, JobserverArgs};
@@ -125,6 +127,8 @@ pub enum Command {
     Explain(ExplainArgs),
     /// The same, live in the terminal.
     Top,
+    /// The same with its history, as a page in the browser: live, or of a recording.
+    Dashboard(DashboardArgs),
     /// List, show or switch the policy.
     #[command(subcommand)]
     Policy(PolicyCommand),

@@ -15,6 +15,7 @@ mod cli;
 mod colours;
 mod columns;
 mod daemon;
+mod dashboard;
 mod demo;
 mod doctor;
 mod elf;
@@ -26,10 +27,12 @@ mod jobserver;
 mod machine_here;
 mod manager;
 mod occupancy;
+mod output;
 mod pages;
 mod policy;
 mod pool;
 mod profile;
+mod rates;
 mod record;
 mod reload;
 mod repro;
@@ -103,6 +106,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<u8> {
         Command::Status(args) => status::status(dir, &args),
         Command::Explain(args) => explain::explain(dir, &args),
         Command::Top => top::top(dir),
+        Command::Dashboard(args) => dashboard::dashboard(dir, &args),
         Command::Policy(what) => policy::policy(dir, what),
         Command::Profile(what) => profile::command(what),
         Command::Doctor(args) => doctor::doctor(dir, &args),

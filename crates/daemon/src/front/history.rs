@@ -20,7 +20,7 @@ impl Front {
         shell: &Shell,
     ) -> Result<Reply, Refusal> {
         let app = name.map(|name| steering::find(who, name, shell)).transpose()?;
-        let own = |app: AppId| shell.user_of(app).is_some_and(|user| who.steers(user));
+        let own = |app: AppId| shell.history().user_of(app).is_some_and(|user| who.steers(user));
         let is_admin = who.role == Role::Admin;
         let rest = after.and_then(|after| shell.history().after(after));
         let is_rest = rest.is_some();

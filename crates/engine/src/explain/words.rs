@@ -9,6 +9,7 @@ use crate::snapshot::{AppSnapshot, AppState};
 use numaestro_policy::AppId;
 use numaestro_topology::{NumaNodeId, PuId, PuSet};
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// Links of a chain, at most.
@@ -74,9 +75,26 @@ impl Chronicle {
         links
     }
 
+    /// All that a decision changed: a link for each effect, or, where it told nobody anything, one
+    /// for the processors that came to others.
+    pub fn links(&self, decision: &Decision) -> Vec<Link> {
+        if decision.effects.is_empty() {
+            return vec![self.silent(decision)];
+        }
+        let link = |effect| {
+            let link = self.link(decision, effect);
+            Link { cause: link.cause.or(decision.behind), ..link }
+        };
+        decision.effects.iter().map(link).collect()
+    }
+
     /// A decision that told nobody anything: processors came to others.
     fn silent(&self, decision: &Decision) -> Link {
-        let passes: Vec<String> = decision.passes.iter().map(|pass| self.pass(*pass)).collect();
+        let mut passes: BTreeMap<(Option<AppId>, Option<AppId>), PuSet> = BTreeMap::new();
+        for pass in &decision.passes {
+            passes.entry((pass.from, pass.to)).or_default().insert(pass.pu);
+        }
+        let passes: Vec<String> = passes.iter().map(|((from, to), pus)| self.went(pus, *from, *to)).collect();
         Link {
             decision: decision.number,
             at_ns: decision.at,
@@ -90,12 +108,16 @@ impl Chronicle {
 
     /// A processor has another owner, in words.
     pub fn pass(&self, pass: Pass) -> String {
-        let pu = self.pus(&PuSet::from_iter([pass.pu]));
-        match (pass.from, pass.to) {
-            (Some(from), Some(to)) => format!("{pu} went from {} to {}", self.called(from), self.called(to)),
-            (None, Some(to)) => format!("{pu} went to {}", self.called(to)),
-            (Some(from), None) => format!("{} gave {pu} back", self.called(from)),
-            (None, None) => format!("{pu} stayed free"),
+        self.went(&PuSet::from_iter([pass.pu]), pass.from, pass.to)
+    }
+
+    fn went(&self, pus: &PuSet, from: Option<AppId>, to: Option<AppId>) -> String {
+        let pus = self.pus(pus);
+        match (from, to) {
+            (Some(from), Some(to)) => format!("{pus} went from {} to {}", self.called(from), self.called(to)),
+            (None, Some(to)) => format!("{pus} went to {}", self.called(to)),
+            (Some(from), None) => format!("{} gave {pus} back", self.called(from)),
+            (None, None) => format!("{pus} stayed free"),
         }
     }
 

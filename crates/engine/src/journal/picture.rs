@@ -230,37 +230,68 @@ impl Picture {
                 _ => {}
             }
         }
-        let (apps, leaving) = (&self.snapshot.apps, &self.leaving);
-        let on = |app: &AppSnapshot, pu| {
-            !matches!(app.state, AppState::Waiting | AppState::Stopped | AppState::Wrapper) && app.pus.contains(pu)
-        };
-        let leaves =
-            |app: AppId, pu| leaving.get(&app).is_some_and(|parts| parts.iter().any(|(_, part)| part.contains(pu)));
-        for entry in &mut self.snapshot.pus {
+        let claims = self.claims();
+        let Snapshot { apps, pus, .. } = &mut self.snapshot;
+        for (entry, claim) in pus.iter_mut().zip(claims) {
+            entry.guests.clear();
             if matches!(entry.state, PuState::Offline | PuState::Reserved) {
                 (entry.owner, entry.next) = (None, None);
-                entry.guests.clear();
                 continue;
             }
-            let there = || apps.iter().filter(|app| on(app, entry.pu)).map(|app| app.app);
-            let kept = entry.owner.filter(|owner| there().any(|app| app == *owner));
-            let left = apps.iter().map(|app| app.app).find(|app| leaves(*app, entry.pu));
+            let kept = entry.owner.filter(|_| claim.is_kept);
             // One that is told to have others beside it is the owner only where there is no other.
-            let alone = || apps.iter().find(|app| on(app, entry.pu) && !app.shared).map(|app| app.app);
-            let heir = kept.or_else(alone).or_else(|| there().next());
-            entry.guests.clear();
-            match (left.filter(|_| kept.is_none()), heir) {
-                (Some(left), heir) => {
-                    (entry.state, entry.owner, entry.next) = (PuState::Leaving, Some(left), heir);
+            let heir = kept.or(claim.alone).or(claim.first);
+            (entry.state, entry.owner, entry.next) = match (claim.left.filter(|_| kept.is_none()), heir) {
+                (Some(left), heir) => (PuState::Leaving, Some(left), heir),
+                (None, Some(owner)) => (PuState::Owned, Some(owner), Some(owner)),
+                (None, None) => (PuState::Free, None, None),
+            };
+        }
+        for app in apps.iter().filter(|app| is_there(app)) {
+            for pu in &app.pus {
+                let Some(entry) = pus.get_mut(pu.index()) else { continue };
+                if entry.state == PuState::Owned && entry.owner != Some(app.app) {
+                    entry.guests.push(app.app);
                 }
-                (None, Some(owner)) => {
-                    entry.guests.extend(
-                        apps.iter().filter(|app| on(app, entry.pu)).map(|app| app.app).filter(|app| *app != owner),
-                    );
-                    (entry.state, entry.owner, entry.next) = (PuState::Owned, Some(owner), Some(owner));
-                }
-                (None, None) => (entry.state, entry.owner, entry.next) = (PuState::Free, None, None),
             }
         }
     }
+
+    /// By processor. One pass over what each application has, because most have little.
+    fn claims(&self) -> Vec<Claim> {
+        let pus = &self.snapshot.pus;
+        let mut claims = vec![Claim::default(); pus.len()];
+        for app in &self.snapshot.apps {
+            for pu in app.pus.iter().filter(|_| is_there(app)) {
+                let Some(claim) = claims.get_mut(pu.index()) else { continue };
+                claim.is_kept |= pus[pu.index()].owner == Some(app.app);
+                claim.first = claim.first.or(Some(app.app));
+                claim.alone = claim.alone.or(Some(app.app).filter(|_| !app.shared));
+            }
+            for pu in self.leaving.get(&app.app).into_iter().flatten().flat_map(|(_, part)| part) {
+                if let Some(claim) = claims.get_mut(pu.index()) {
+                    claim.left = claim.left.or(Some(app.app));
+                }
+            }
+        }
+        claims
+    }
+}
+
+/// The applications that may have a processor.
+#[derive(Debug, Clone, Copy, Default)]
+struct Claim {
+    /// Its owner has it still.
+    is_kept: bool,
+    /// The first that was told it.
+    first: Option<AppId>,
+    /// The first that was told it without others.
+    alone: Option<AppId>,
+    /// The first that has not left it yet.
+    left: Option<AppId>,
+}
+
+/// It holds the processors that it was told.
+const fn is_there(app: &AppSnapshot) -> bool {
+    !matches!(app.state, AppState::Waiting | AppState::Stopped | AppState::Wrapper)
 }

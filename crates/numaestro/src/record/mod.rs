@@ -14,6 +14,8 @@ use numaestro_daemon::{Config, Source};
 use numaestro_recording::Ring;
 use runs::Run;
 use serde::Serialize;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use time::{OffsetDateTime, UtcOffset};
@@ -110,15 +112,31 @@ pub fn journal_of(dir: Option<PathBuf>, from: Option<&Path>, number: u32) -> any
     dump::text(&dump::numbered(&ring, &runs, number)?.segments)
 }
 
-/// The same line by line: one segment is in memory at a time.
-pub fn lines_of(
-    dir: Option<PathBuf>,
-    from: Option<&Path>,
-    number: u32,
-) -> anyhow::Result<impl Iterator<Item = std::io::Result<String>> + use<>> {
+/// Lines of a journal.
+pub type Lines = Box<dyn Iterator<Item = std::io::Result<String>>>;
+
+/// A recording as the user names it: a journal, a directory of recordings, or a number in the list;
+/// absent: the newest. Gives its name for people, and its lines; one segment is in memory at a
+/// time.
+pub fn named(dir: Option<PathBuf>, what: Option<&str>) -> anyhow::Result<(String, Lines)> {
+    let number = what.map_or(Some(1), |what| what.parse::<u32>().ok());
+    match (number, what) {
+        (Some(number), _) => Ok((format!("recording {number}"), lines_of(dir, None, number)?)),
+        (None, Some(place)) if Path::new(place).is_dir() => {
+            Ok((place.to_owned(), lines_of(None, Some(Path::new(place)), 1)?))
+        }
+        (None, place) => {
+            let place = place.unwrap_or_default();
+            let file = File::open(place).with_context(|| format!("cannot read {place}"))?;
+            Ok((place.to_owned(), Box::new(BufReader::new(file).lines())))
+        }
+    }
+}
+
+fn lines_of(dir: Option<PathBuf>, from: Option<&Path>, number: u32) -> anyhow::Result<Lines> {
     let ring = Ring::at(place(dir, from)?.directory);
     let runs = runs_of(&ring)?;
-    Ok(dump::lines(dump::numbered(&ring, &runs, number)?.segments.clone()))
+    Ok(Box::new(dump::lines(dump::numbered(&ring, &runs, number)?.segments.clone())))
 }
 
 /// For programs.

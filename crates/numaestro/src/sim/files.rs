@@ -3,8 +3,8 @@
 use super::WRONG_FILE;
 use super::scenario_args::ScenarioArgs;
 use crate::finished::fingerprint;
+use crate::output;
 use crate::say::Failure;
-use anyhow::Context;
 use flate2::read::MultiGzDecoder;
 use numaestro_sim::read::{Files, Mistake, Text};
 use numaestro_sim::scenario::Scenario;
@@ -121,17 +121,7 @@ pub fn text(path: &Path) -> std::io::Result<String> {
 
 /// Writes a result as a whole or not at all: beside its place first, then into it.
 pub fn write(path: &Path, text: &str) -> anyhow::Result<()> {
-    let place = || format!("cannot write {}", path.display());
-    // A pipe or a device is written to as it is.
-    if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
-        return std::fs::write(path, text).with_context(place);
-    }
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut file = tempfile::Builder::new().prefix(".numaestro").tempfile_in(directory).with_context(place)?;
-    std::io::Write::write_all(&mut file, text.as_bytes()).with_context(place)?;
-    let readable = std::os::unix::fs::PermissionsExt::from_mode(0o644);
-    file.as_file().set_permissions(readable).with_context(place)?;
-    file.persist(path).with_context(place)?;
+    output::write(path.to_owned(), |out| out.write_all(text.as_bytes()))?;
     Ok(())
 }
 

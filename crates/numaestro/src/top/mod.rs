@@ -11,16 +11,15 @@ mod ending;
 mod listing;
 mod model;
 mod prompt;
-mod rates;
 mod wish;
 
 use crate::manager::{self, Manager};
+use crate::rates::processor_times;
 use crate::{adopt, explain, policy, say, set};
 use crossterm::event::{Event as Input, KeyEventKind};
 use model::Model;
 use numaestro_abi::control::{AppName, Reply, Request, Status};
-use numaestro_host::procfs;
-use std::collections::BTreeSet;
+
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -137,17 +136,6 @@ fn refresh(model: &mut Model, dir: &Path) {
     let Ok(status) = Manager::reach(dir).map_err(anyhow::Error::from).and_then(|mut m| m.status()) else { return };
     model.measure(processor_times(&status).into_iter(), Instant::now());
     model.update(status, Instant::now());
-}
-
-/// The processor time that each application has used, nanoseconds: its processes without those that
-/// are other applications.
-fn processor_times(status: &Status) -> Vec<(u64, u64)> {
-    let roots: BTreeSet<u32> = status.apps.iter().map(|app| app.pid).collect();
-    let time = |pid: u32| {
-        let pids = procfs::tree(pid, &roots).unwrap_or_default();
-        pids.into_iter().filter_map(|pid| procfs::cpu_time_ns(pid).ok()).sum()
-    };
-    status.apps.iter().map(|app| (app.app, time(app.pid))).collect()
 }
 
 /// Asks the manager for what the user wishes; the footer says how that went.

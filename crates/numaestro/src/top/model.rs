@@ -3,8 +3,8 @@
 
 use super::listing::Listing;
 use super::prompt::{Answer, Prompt, Question};
-use super::rates::Rates;
 use super::wish::Wish;
+use crate::rates::Rates;
 use crate::status::clean;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use numaestro_abi::control::{AppStatus, Policies, PolicyInfo, Status};

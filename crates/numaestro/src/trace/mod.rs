@@ -11,13 +11,10 @@ mod perfetto;
 mod show;
 mod timeline;
 
+use crate::output::write;
 use crate::say;
-use anyhow::Context;
 pub use args::TraceCommand;
 use args::{ExportArgs, Format};
-use std::fs::File;
-use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
 use timeline::Timeline;
 
 /// The subcommand.
@@ -52,23 +49,4 @@ fn export(args: &ExportArgs) -> anyhow::Result<u8> {
         say::counted(timeline.pus.len(), "processor")
     ))?;
     Ok(say::OK)
-}
-
-/// Writes a file, or nothing of it.
-fn write(path: PathBuf, contents: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> anyhow::Result<PathBuf> {
-    let place = || format!("cannot write {}", path.display());
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let file = tempfile::NamedTempFile::new_in(directory).with_context(place)?;
-    let mut out = BufWriter::new(file);
-    contents(&mut out).with_context(place)?;
-    let file = out.into_inner().map_err(std::io::IntoInnerError::into_error).with_context(place)?;
-    readable(file.as_file()).with_context(place)?;
-    file.persist(&path).map_err(|error| error.error).with_context(place)?;
-    Ok(path)
-}
-
-/// A temporary file is its owner's only; a file that stays is as readable as any other.
-fn readable(file: &File) -> std::io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    file.set_permissions(std::fs::Permissions::from_mode(0o644))
 }

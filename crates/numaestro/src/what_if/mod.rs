@@ -17,8 +17,6 @@ use anyhow::Context;
 use numaestro_sim::learn::mix::Bound;
 use report::{Program, Report};
 use scene::{Recording, Scene};
-use std::fs::File;
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use trial::{Times, simulate};
 use verdict::{Errors, Verdict, sentence};
@@ -29,7 +27,7 @@ const USUAL: &str = "equi,equip,dss,batch";
 /// The subcommand.
 pub fn what_if(dir: Option<PathBuf>, args: &WhatIfArgs) -> anyhow::Result<u8> {
     files::check_writable(&[args.html.as_ref()])?;
-    let (name, lines) = find(dir, args.recording.as_deref())?;
+    let (name, lines) = record::named(dir, args.recording.as_deref())?;
     let recording = Recording::read(&name, lines)?;
     let scenes = Bound::BOTH.map(|bound| recording.scene(bound));
     if let Some(directory) = &args.keep {
@@ -41,25 +39,6 @@ pub fn what_if(dir: Option<PathBuf>, args: &WhatIfArgs) -> anyhow::Result<u8> {
     }
     say::print(&if args.json { format!("{}\n", serde_json::to_string_pretty(&report)?) } else { report.words() })?;
     Ok(say::OK)
-}
-
-/// Lines of a journal.
-type Lines = Box<dyn Iterator<Item = std::io::Result<String>>>;
-
-/// The name of a recording for people, and its journal.
-fn find(dir: Option<PathBuf>, what: Option<&str>) -> anyhow::Result<(String, Lines)> {
-    let number = what.map_or(Some(1), |what| what.parse::<u32>().ok());
-    match (number, what) {
-        (Some(number), _) => Ok((format!("recording {number}"), Box::new(record::lines_of(dir, None, number)?))),
-        (None, Some(place)) if Path::new(place).is_dir() => {
-            Ok((place.to_owned(), Box::new(record::lines_of(None, Some(Path::new(place)), 1)?)))
-        }
-        (None, place) => {
-            let place = place.unwrap_or_default();
-            let file = File::open(place).with_context(|| format!("cannot read {place}"))?;
-            Ok((place.to_owned(), Box::new(BufReader::new(file).lines())))
-        }
-    }
 }
 
 /// Writes the scenario's files.

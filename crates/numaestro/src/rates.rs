@@ -1,7 +1,9 @@
 //! What changes with time, found from two readings: parallel regions per second, and processor
 //! time. It reads no clock: times are arguments.
 
-use std::collections::BTreeMap;
+use numaestro_abi::control::Status;
+use numaestro_host::procfs;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 /// Rates over less than this are mostly noise.
@@ -49,6 +51,17 @@ impl Counter {
         let grown = fresh.value.saturating_sub(self.value) as f64;
         Self { per_second: Some(grown / passed.as_secs_f64()), ..fresh }
     }
+}
+
+/// The processor time that each application has used, nanoseconds: its processes without those that
+/// are other applications.
+pub fn processor_times(status: &Status) -> Vec<(u64, u64)> {
+    let roots: BTreeSet<u32> = status.apps.iter().map(|app| app.pid).collect();
+    let time = |pid: u32| {
+        let pids = procfs::tree(pid, &roots).unwrap_or_default();
+        pids.into_iter().filter_map(|pid| procfs::cpu_time_ns(pid).ok()).sum()
+    };
+    status.apps.iter().map(|app| (app.app, time(app.pid))).collect()
 }
 
 #[cfg(test)]

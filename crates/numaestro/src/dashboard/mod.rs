@@ -1,0 +1,70 @@
+//! `numaestro dashboard`: who has which processors, why, and what may be changed, as a page in the
+//! browser: live, or of a recording as one file.
+//!
+//! `teller` turns the lines of a journal into `message`s. `watch` asks the manager for new lines
+//! and keeps the messages in `broadcast`, from where `serve` gives them to every page that bears
+//! the link's token (`access`). `change` passes the viewer's wishes on to the manager. `file`
+//! writes a recording's messages into a page of its own.
+
+mod access;
+mod backlog;
+mod broadcast;
+mod change;
+mod file;
+mod message;
+mod page;
+mod serve;
+
+mod teller;
+mod watch;
+
+use crate::cli::DashboardArgs;
+use crate::{manager, record, say};
+use access::Token;
+use anyhow::Context;
+use broadcast::Broadcast;
+use serve::Site;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The subcommand.
+pub fn dashboard(dir: Option<PathBuf>, args: &DashboardArgs) -> anyhow::Result<u8> {
+    match &args.recording {
+        Some(recording) => of_recording(dir, recording, args.output.as_deref()),
+        None => live(dir, args),
+    }
+}
+
+fn of_recording(dir: Option<PathBuf>, recording: &str, output: Option<&Path>) -> anyhow::Result<u8> {
+    let (name, lines) = record::named(dir, Some(recording))?;
+    let path = match output {
+        Some(path) => path.to_owned(),
+        None => Path::new(&name.replace(' ', "-")).with_extension("html"),
+    };
+    let events = file::write(&path, &name, lines)?;
+    let events = say::counted(usize::try_from(events)?, "event");
+    say::print(&format!("{}: {events}; open it in a browser\n", path.display()))?;
+    Ok(say::OK)
+}
+
+fn live(dir: Option<PathBuf>, args: &DashboardArgs) -> anyhow::Result<u8> {
+    let dir = manager::directory(dir)?;
+    let listener = TcpListener::bind(args.listen)
+        .with_context(|| format!("cannot listen on {} (port 0 takes one that is free)", args.listen))?;
+    let address = listener.local_addr()?;
+    let site = Arc::new(Site { dir, token: Token::new()?, broadcast: Broadcast::default() });
+    say::print(&format!("http://{address}/#token={}\n", site.token.text()))?;
+    say::note("open this link in a browser on this machine; whoever has it can do what you can do with the manager");
+    if std::env::var_os("SSH_CONNECTION").is_some() {
+        let port = address.port();
+        say::note(&format!("from another machine: `ssh -L {port}:{address} …` first, then the link there"));
+    }
+    let title = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let watched = Arc::clone(&site);
+    std::thread::Builder::new()
+        .name("watch".to_owned())
+        .spawn(move || watch::watch(&watched.dir, &title, &watched.broadcast))?;
+    serve::serve(listener, site)?;
+    Ok(say::OK)
+}

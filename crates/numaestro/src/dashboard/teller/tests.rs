@@ -1,0 +1,114 @@
+//! What a page that hears the steps knows, against the engine.
+
+use super::*;
+use numaestro_engine::journal::State;
+use numaestro_engine::{Engine, Event, Settings, Wish};
+use std::collections::BTreeMap;
+
+/// What a page knows that has heard the steps.
+#[derive(Debug, Default, PartialEq)]
+struct Page {
+    pus: BTreeMap<u32, (&'static str, Option<u64>, Vec<u64>)>,
+    apps: BTreeMap<u64, App>,
+    policy: String,
+}
+
+impl Page {
+    fn hear(&mut self, step: &Step) {
+        for (place, state, owner, guests) in &step.pus {
+            self.pus.insert(*place, (state, *owner, guests.clone()));
+        }
+        self.apps.retain(|app, _| !step.gone.contains(app));
+        self.apps.extend(step.apps.iter().map(|app| (app.number, app.clone())));
+        self.policy = step.policy.clone().unwrap_or_else(|| self.policy.clone());
+    }
+}
+
+/// A journal in which programs come, borrow and go, and the policy changes.
+fn journal() -> (Vec<String>, Engine) {
+    let machine = numaestro_topology::synthetic::parse("numa:2 core:4 pu:1").unwrap();
+    let settings = Settings::default();
+    let mut engine = Engine::new(machine.clone(), settings.clone(), 1).unwrap();
+    let mut lines = vec![journal::encode_head(&machine, &settings, 1)];
+    let arrive = |app, request| Event::Arrive { app: AppId(app), wish: Wish::new(request) };
+    let events = [
+        (arrive(1, 8), Some("cg")),
+        (Event::Adopted { app: AppId(1), epoch: 1 }, None),
+        (arrive(2, 6), Some("<b>ft</b>")),
+        (Event::Adopted { app: AppId(1), epoch: 2 }, None),
+        (Event::Adopted { app: AppId(2), epoch: 1 }, None),
+        (Event::Request { app: AppId(2), processors: 2 }, None),
+        (Event::Policy { policy: "dss".to_owned() }, None),
+        (Event::Unmanaged { processors: 1 }, None),
+        (arrive(3, 2), None),
+        (Event::Depart { app: AppId(1) }, None),
+        (Event::Depart { app: AppId(2) }, None),
+    ];
+    for (at, (event, name)) in (1..).map(|number| number * 1_000_000).zip(events) {
+        let mut actions = Vec::new();
+        engine.step(at, &event, &mut actions);
+        lines.push(journal::encode_named(at, name, &event, &actions));
+    }
+    (lines, engine)
+}
+
+fn told(lines: &[String]) -> (Teller, Vec<Step>) {
+    let mut teller = Teller::new(&lines[0]).unwrap();
+    let steps = lines[1..].iter().filter_map(|line| teller.line(line).unwrap()).collect();
+    (teller, steps)
+}
+
+#[test]
+fn a_page_that_hears_the_steps_knows_the_state() {
+    let (lines, engine) = journal();
+    let (mut teller, steps) = told(&lines);
+    let mut page = Page::default();
+    for step in &steps {
+        page.hear(step);
+    }
+    assert_eq!(page.policy, "dss");
+    assert_eq!(page.apps.keys().collect::<Vec<_>>(), [&3]);
+    for pu in &engine.snapshot().pus {
+        let (_, owner, _) = &page.pus[&pu.pu.0];
+        assert_eq!(*owner, pu.owner.map(|app| app.0), "{pu:?}");
+    }
+    // Who comes late knows the same.
+    let mut late = Page::default();
+    late.hear(&teller.whole());
+    assert_eq!(late, page);
+    assert_eq!(teller.difference(), Step::default(), "nothing has changed since");
+}
+
+#[test]
+fn times_begin_at_the_first_event_and_decisions_name_what_led_to_them() {
+    let (lines, _) = journal();
+    let (_, steps) = told(&lines);
+    assert_eq!(steps[0].t, 0);
+    assert!(steps.iter().zip(&steps[1..]).all(|(one, next)| one.t < next.t && next.t.is_multiple_of(1000)));
+    let decisions: Vec<&Decision> = steps.iter().flat_map(|step| &step.decisions).collect();
+    assert!(decisions.iter().all(|one| one.because.is_none_or(|because| because < one.number)));
+    assert!(decisions.iter().any(|one| one.because.is_some()), "a processor is handed over");
+    assert!(decisions.iter().zip(&decisions[1..]).all(|(one, next)| one.number <= next.number), "each once");
+    let shrunk = decisions.iter().find(|one| one.app == Some(1) && one.after < one.before).unwrap();
+    assert!(shrunk.event.contains("<b>ft</b>") && shrunk.rule.starts_with("share=equi"), "{shrunk:?}");
+}
+
+#[test]
+fn a_recording_in_the_middle_of_a_run_begins_with_its_state_and_its_time_of_day() {
+    let (lines, engine) = journal();
+    let names = [(AppId(3), "lu".to_owned())].into();
+    let at = 20_000_000_000;
+    let state = State { at, state: engine.snapshot(), names }.encode();
+    let stamp = Stamp { at: at + 500, wall: 1_764_150_000_000_000_000 }.encode();
+    let later = journal::encode_named(at + 1_000_000, None, &Event::Depart { app: AppId(3) }, &[]);
+    let mut teller = Teller::new(&lines[0]).unwrap();
+    let first = teller.line(&state).unwrap().unwrap();
+    assert_eq!((first.t, first.pus.len(), first.apps[0].name.as_str()), (0, 8, "lu"));
+    assert!(!teller.has_clock());
+    assert_eq!(teller.line(&stamp).unwrap(), None);
+    let hello = teller.hello("recording 1".to_owned(), false, Vec::new(), May::default());
+    assert_eq!(hello.began_ms, Some(1_764_149_999_999));
+    assert_eq!(hello.cpus.iter().map(|cpu| cpu.node).collect::<Vec<_>>(), [0, 0, 0, 0, 1, 1, 1, 1]);
+    let step = teller.line(&later).unwrap().unwrap();
+    assert_eq!((step.t, step.gone), (1000, vec![3]));
+}

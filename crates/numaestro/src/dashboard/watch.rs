@@ -1,0 +1,121 @@
+//! Asks the manager again and again for what has happened, and tells the pages.
+
+use super::broadcast::Broadcast;
+use super::message::{AppStatus, Load, May, Message, Status};
+use super::teller::Teller;
+use crate::manager::{self, Manager};
+use crate::policy;
+use crate::rates::{Rates, processor_times};
+use numaestro_abi::control::{self, History, Reply, Request};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// While somebody looks: a decision is on the way at most so long after it was made.
+const WATCHED: Duration = Duration::from_millis(40);
+/// While nobody looks, often enough that the manager still remembers what comes.
+const UNWATCHED: Duration = Duration::from_millis(500);
+/// Processor time and pages.
+const STATUS: Duration = Duration::from_secs(1);
+/// Until the next attempt to reach a manager.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// Goes on until the process ends.
+pub fn watch(dir: &Path, title: &str, broadcast: &Broadcast) {
+    let mut said = String::new();
+    loop {
+        let problem = match Manager::reach(dir) {
+            Ok(mut manager) => match follow(&mut manager, title, broadcast) {
+                Ok(never) => match never {},
+                Err(error) if manager::has_gone(&error) => "the manager has ended".to_owned(),
+                Err(error) => format!("{error:#}"),
+            },
+            Err(error) if manager::is_absent(&error) => {
+                "no manager runs: it starts with the first `numaestro run -- PROGRAM`".to_owned()
+            }
+            Err(error) => format!("the manager cannot be reached: {error}"),
+        };
+        if said != problem || broadcast.is_watched() {
+            broadcast.lost(&problem);
+            said = problem;
+        }
+        std::thread::sleep(AGAIN);
+    }
+}
+
+/// Follows one manager until it cannot be asked.
+fn follow(manager: &mut Manager, title: &str, broadcast: &Broadcast) -> anyhow::Result<std::convert::Infallible> {
+    let available = policy::policies(manager)?.available.into_iter();
+    let policies: Vec<String> = available.filter(|found| found.part == "preset").map(|found| found.name).collect();
+    let mut measured = Measured::default();
+    loop {
+        let History { journal, mut next, .. } = history(manager, None)?;
+        let mut lines = journal.lines();
+        let mut teller = Teller::new(lines.next().unwrap_or_default())?;
+        let steps: Vec<_> = lines.map(|line| teller.line(line)).collect::<Result<_, _>>()?;
+        let may = May { policy: !teller.is_veiled() };
+        broadcast.begin(&teller.hello(title.to_owned(), true, policies.clone(), may));
+        for step in steps.into_iter().flatten() {
+            broadcast.step(&step, || teller.whole());
+        }
+        loop {
+            if measured.is_due() {
+                let status = manager.status()?;
+                let now = numaestro_host::monotonic_ns();
+                broadcast.passing(&Message::Status(&measured.status(&status, teller.t(now))));
+            }
+            std::thread::sleep(if broadcast.is_watched() { WATCHED } else { UNWATCHED });
+            let news = history(manager, Some(next))?;
+            if !news.is_rest {
+                break;
+            }
+            next = news.next;
+            for line in news.journal.lines() {
+                if let Some(step) = teller.line(line)? {
+                    broadcast.step(&step, || teller.whole());
+                }
+            }
+        }
+    }
+}
+
+fn history(manager: &mut Manager, after: Option<u64>) -> anyhow::Result<History> {
+    match manager.ask(&Request::History { app: None, after })? {
+        Reply::History(history) => Ok(*history),
+        other => Err(manager::unexpected(&other)),
+    }
+}
+
+/// What changes without decisions.
+#[derive(Debug, Default)]
+struct Measured {
+    times: Rates,
+    at: Option<Instant>,
+}
+
+impl Measured {
+    fn is_due(&self) -> bool {
+        self.at.is_none_or(|at| at.elapsed() >= STATUS)
+    }
+
+    fn status(&mut self, status: &control::Status, t: u64) -> Status {
+        let now = Instant::now();
+        self.at = Some(now);
+        self.times.read(processor_times(status).into_iter(), now);
+        let of = |app: &control::AppStatus| {
+            let pages = app.memory.iter().flat_map(|memory| &memory.bytes);
+            AppStatus {
+                pid: app.pid,
+                user: app.user.clone(),
+                // A user is shown their own programs only.
+                mine: true,
+                cpu_percent: self.times.per_second(app.app).map(|ns| (ns / 1e6).round() / 10.0),
+                pages: pages.map(|on| (on.node, on.count)).collect(),
+            }
+        };
+        Status {
+            t,
+            apps: status.apps.iter().map(|app| (app.app, of(app))).collect(),
+            load: Load { outside_percent: f64::from(status.unmanaged) * 100.0 },
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! Writes files that are there whole or not at all.
+
+use anyhow::Context;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// Writes a file, or nothing of it. A pipe or a device is written to as it is.
+pub fn write<E: Into<anyhow::Error>>(
+    path: PathBuf,
+    contents: impl FnOnce(&mut dyn Write) -> Result<(), E>,
+) -> anyhow::Result<PathBuf> {
+    let place = || format!("cannot write {}", path.display());
+    if std::fs::metadata(&path).is_ok_and(|found| !found.is_file()) {
+        let mut out = BufWriter::new(File::options().write(true).open(&path).with_context(place)?);
+        contents(&mut out).map_err(Into::into).with_context(place)?;
+        out.flush().with_context(place)?;
+        return Ok(path);
+    }
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let file = tempfile::Builder::new().prefix(".numaestro").tempfile_in(directory).with_context(place)?;
+    let mut out = BufWriter::new(file);
+    contents(&mut out).map_err(Into::into).with_context(place)?;
+    let file = out.into_inner().map_err(std::io::IntoInnerError::into_error).with_context(place)?;
+    readable(file.as_file()).with_context(place)?;
+    file.persist(&path).map_err(|error| error.error).with_context(place)?;
+    Ok(path)
+}
+
+/// A temporary file is its owner's only; a file that stays is as readable as any other.
+fn readable(file: &File) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    file.set_permissions(std::fs::Permissions::from_mode(0o644))
+}
