@@ -34,12 +34,13 @@ fn export(args: &ExportArgs) -> anyhow::Result<u8> {
             write(stem.with_extension("prv"), |out| paraver::records(&timeline, out))?,
             write(stem.with_extension("pcf"), |out| paraver::labels(&timeline, out))?,
             write(stem.with_extension("row"), |out| paraver::rows(&timeline, out))?,
+            write(stem.with_extension("cfg"), |out| paraver::windows(&timeline, out))?,
         ],
     };
     let names: Vec<String> = written.iter().map(|path| path.display().to_string()).collect();
     let open = match args.format {
         Format::Perfetto => "open it in https://ui.perfetto.dev",
-        Format::Paraver => "open the .prv file in Paraver",
+        Format::Paraver => "open the .prv file in Paraver, then the .cfg file",
     };
     say::print(&format!(
         "{}: {}, {}, {}; {open}\n",

@@ -6,6 +6,7 @@
 //! actions alone tell what they can ([`Picture`]).
 
 mod kind;
+mod row;
 mod source;
 
 use super::super::sim::WRONG_FILE;
@@ -16,87 +17,16 @@ use numaestro_engine::journal::{self, Picture, State};
 use numaestro_engine::{Action, Event, Nanos, PuState, Snapshot};
 use numaestro_recording::{Begins, Stamp};
 use numaestro_topology::{Machine, PuId};
+pub use row::{AppRow, How, Mark, Span};
 use source::Source;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::UNIX_EPOCH;
 
 /// The name of the row of load that is not managed.
 const UNMANAGED: &str = "unmanaged load";
-
-/// The way in which somebody is on a processor.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum How {
-    /// It is its own.
-    Owner,
-    /// It has been told to vacate it.
-    Leaving,
-    /// It runs there beside the owner.
-    Guest,
-    /// Load that is not managed has it.
-    Unmanaged,
-}
-
-impl How {
-    /// The word for people.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Owner => "running",
-            Self::Leaving => "leaving",
-            Self::Guest => "guest",
-            Self::Unmanaged => "unmanaged",
-        }
-    }
-}
-
-/// An application, or load that is not managed, on a processor for a while.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Span {
-    pub from: Nanos,
-    pub to: Nanos,
-    /// `None` for load that is not managed.
-    pub app: Option<u64>,
-    pub how: How,
-    /// Number of the processor among the application's own, from 0: the lowest number that was free
-    /// when it came.
-    pub lane: u32,
-}
-
-/// The state of an application for a while: a word, the number of its processors, and the number of
-/// processors of others that it is on.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Phase {
-    pub from: Nanos,
-    pub to: Nanos,
-    pub state: &'static str,
-    pub count: u32,
-    pub guest: u32,
-}
-
-/// One application, or the load that is not managed.
-#[derive(Debug, Clone, Default)]
-pub struct AppRow {
-    /// Its program, if the journal says it.
-    pub name: String,
-    pub phases: Vec<Phase>,
-    /// The most processors it has been on at once.
-    pub lanes: u32,
-    taken: Vec<bool>,
-}
-
-/// Something that happened at one moment.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mark {
-    pub at: Nanos,
-    pub app: Option<u64>,
-    pub kind: Kind,
-    /// The value; `kind` gives its meaning.
-    pub value: u64,
-    /// For people; empty where the kind says it all.
-    pub text: String,
-}
 
 /// Everything.
 #[derive(Debug)]
@@ -112,7 +42,7 @@ pub struct Timeline {
     /// The load that is not managed; without lanes if there was none.
     pub unmanaged: AppRow,
     pub marks: Vec<Mark>,
-    /// When the run began, seconds since 1970. A recording says it; a journal has no date, and its
+    /// When the run began, nanoseconds since 1970. A recording says it; a journal has no date, and its
     /// file was written last at the run's end.
     pub began: u64,
     /// Time of the first event on the journal's clock.
@@ -165,10 +95,10 @@ impl Timeline {
             }
         }
         timeline.close();
-        let began = written.duration_since(UNIX_EPOCH).unwrap_or_default();
+        let written = written.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
         timeline.began = match stamp {
-            Some(stamp) => stamp.wall_at(timeline.start_at.unwrap_or_default()) / 1_000_000_000,
-            None => began.saturating_sub(Duration::from_nanos(timeline.end)).as_secs(),
+            Some(stamp) => stamp.wall_at(timeline.start_at.unwrap_or_default()),
+            None => u64::try_from(written).unwrap_or(u64::MAX).saturating_sub(timeline.end),
         };
         Ok(timeline)
     }
@@ -273,6 +203,7 @@ impl Timeline {
         let mut there: Vec<(Option<u64>, How)> = Vec::new();
         for entry in &after.pus {
             let pu = entry.pu.index();
+            let node = self.machine.pus()[pu].node;
             there.clear();
             let how = if entry.state == PuState::Leaving { How::Leaving } else { How::Owner };
             there.extend(entry.owner.map(|app| (Some(app.0), how)));
@@ -281,14 +212,14 @@ impl Timeline {
             let ended = |span: &Span| !there.contains(&(span.app, span.how));
             let over: Vec<Span> = self.open[pu].extract_if(.., |span| ended(span)).collect();
             for span in over {
-                self.row(span.app).taken[span.lane as usize] = false;
+                self.row(span.app).leave(node, span.lane);
                 if at > span.from {
                     self.pus[pu].push(Span { to: at, ..span });
                 }
             }
             for &(app, how) in &there {
                 if !self.open[pu].iter().any(|span| (span.app, span.how) == (app, how)) {
-                    let lane = self.row(app).lane();
+                    let lane = self.row(app).lane(node);
                     self.open[pu].push(Span { from: at, to: at, app, how, lane });
                 }
             }
@@ -338,7 +269,7 @@ impl Timeline {
     /// The rows that viewers have: every application, and last the load that is not managed, if
     /// there was any.
     pub fn rows(&self) -> impl Iterator<Item = (Option<u64>, &AppRow)> {
-        let unmanaged = (self.unmanaged.lanes > 0).then_some((None, &self.unmanaged));
+        let unmanaged = (!self.unmanaged.lanes.is_empty()).then_some((None, &self.unmanaged));
         self.apps.iter().map(|(&app, row)| (Some(app), row)).chain(unmanaged)
     }
 
@@ -357,29 +288,6 @@ impl Timeline {
             self.pus[pu.index()].iter().filter(|span| span.from <= time && time < span.to).collect();
         there.sort_by_key(|span| (span.how, span.app));
         there
-    }
-}
-
-impl AppRow {
-    /// A number for one more processor.
-    fn lane(&mut self) -> u32 {
-        let lane = self.taken.iter().position(|taken| !taken).unwrap_or(self.taken.len());
-        if lane == self.taken.len() {
-            self.taken.push(true);
-        }
-        self.taken[lane] = true;
-        self.lanes = self.lanes.max(self.taken.len() as u32);
-        lane as u32
-    }
-
-    fn phase(&mut self, at: Nanos, state: &'static str, count: u32, guest: u32) {
-        if let Some(phase) = self.phases.last_mut() {
-            if (phase.state, phase.count, phase.guest) == (state, count, guest) {
-                return;
-            }
-            phase.to = at;
-        }
-        self.phases.push(Phase { from: at, to: Nanos::MAX, state, count, guest });
     }
 }
 

@@ -5,6 +5,7 @@ use numaestro_engine::journal::Replay;
 use numaestro_engine::{AppId, Engine, Settings, Wish};
 use std::collections::VecDeque;
 use std::io::Write;
+use std::time::Duration;
 
 /// When the examples were recorded: their journals were written last at 20 s past 14:13 of 9 July
 /// 2026.
@@ -94,8 +95,9 @@ fn who_had_what_follows_from_the_journal() {
     assert_eq!(leaving, 2);
     let states: Vec<(&str, u32)> = timeline.apps[&2].phases.iter().map(|phase| (phase.state, phase.count)).collect();
     assert_eq!(states, [("running", 0), ("running", 2)]);
-    assert_eq!((timeline.apps[&1].lanes, timeline.apps[&2].lanes), (4, 2));
-    assert_eq!((timeline.unmanaged.lanes, timeline.began), (0, WRITTEN - 4));
+    let lanes = |app: u64| timeline.apps[&app].lanes.values().map(Vec::len).collect::<Vec<_>>();
+    assert_eq!((lanes(1), lanes(2).iter().sum()), (vec![2, 2], 2));
+    assert_eq!((timeline.unmanaged.lanes.len(), timeline.began), (0, (WRITTEN - 4) * second));
 }
 
 #[test]
@@ -109,7 +111,8 @@ fn guests_and_unmanaged_load_have_spans() {
     assert!(time(How::Guest, Some(3)) >= 2 * second, "{:?}", timeline.pus);
     assert!(timeline.apps[&3].phases.iter().any(|phase| phase.guest > 0 && phase.count == 0));
     assert!(time(How::Unmanaged, None) >= second, "{:?}", timeline.pus);
-    assert_eq!((timeline.unmanaged.lanes, timeline.rows().count()), (1, 4));
+    assert_eq!(timeline.unmanaged.lanes.values().map(Vec::len).collect::<Vec<_>>(), [1]);
+    assert_eq!(timeline.rows().count(), 4);
     assert!(timeline.marks.iter().any(|mark| (mark.kind, mark.value) == (Kind::Unmanaged, 1)));
 }
 
@@ -118,13 +121,11 @@ fn no_processor_of_an_application_has_two_lanes_and_no_lane_two_processors() {
     let timeline = example();
     let spans: Vec<(usize, Span)> =
         timeline.pus.iter().enumerate().flat_map(|(pu, spans)| spans.iter().map(move |&span| (pu, span))).collect();
+    let lane = |pu: usize, span: &Span| (span.app, timeline.machine.pus()[pu].node, span.lane);
     for (pu, span) in &spans {
         for (other_pu, other) in &spans {
             let overlap = span.from < other.to && other.from < span.to;
-            assert!(
-                pu == other_pu || !overlap || (span.app, span.lane) != (other.app, other.lane),
-                "{span:?} {other:?}"
-            );
+            assert!(pu == other_pu || !overlap || lane(*pu, span) != lane(*other_pu, other), "{span:?} {other:?}");
         }
     }
 }
@@ -156,6 +157,11 @@ fn lively(seed: u64) -> Vec<(Nanos, Event)> {
         events.push((at, event));
     }
     events
+}
+
+/// Such a run on two nodes.
+pub fn lively_timeline(seed: u64) -> Timeline {
+    recorded("numa:2 core:4 pu:1", lively(seed), true)
 }
 
 /// The same journal as a recording.
@@ -201,10 +207,19 @@ fn a_recording_is_drawn_as_the_engine_would_draw_its_journal() {
     }
 }
 
+/// Two turns of a recording that began 82 s after the begin of 1970.
+pub fn dated() -> Timeline {
+    read(&as_recording(&turns()))
+}
+
+fn turns() -> String {
+    journal_of("core:2 pu:1", [(5_000_000_000, Event::Timer), (6_000_000_000, Event::Timer)], true)
+}
+
 #[test]
 fn a_recording_says_when_it_was() {
-    let journal = journal_of("core:2 pu:1", [(5_000_000_000, Event::Timer), (6_000_000_000, Event::Timer)], true);
-    assert_eq!(read(&as_recording(&journal)).began, 82);
+    let (undated, dated) = (read(&turns()), dated());
+    assert_eq!((undated.began, dated.began), ((WRITTEN - 1) * 1_000_000_000, 82_000_000_000));
 }
 
 #[test]
