@@ -19,11 +19,15 @@ pub enum TraceCommand {
 Examples:
   numaestro daemon --journal run.journal          record what the manager does, or
   numaestro sim run scenarios/two-openmp.toml --seeds 1 --journal run.journal
-  numaestro trace export run.journal              writes run.json, for https://ui.perfetto.dev
+  numaestro trace export run.journal              writes run.pftrace, for https://ui.perfetto.dev
   numaestro trace export --format paraver run.journal
-                                                  writes run.prv, run.pcf and run.row, for Paraver
+                                                  writes run.prv, run.pcf, run.row and run.cfg, for Paraver
 
-Every processor and every application has a row; decisions, reports and departures are events.
+Every processor and every application has a row; decisions, reports and departures are events. Guests on processors
+and load that is not managed are shown, too. A recording (numaestro record dump) has the date of its run.
+
+In Paraver, open run.prv first, then run.cfg: it opens windows on who is on which processor and on the number of
+processors of each application.
 
 Exit codes: 0 written; 1 a file cannot be read or written; 2 it is no journal.")]
 pub struct ExportArgs {
@@ -41,9 +45,9 @@ pub struct ExportArgs {
 /// A viewer's format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// Trace events as JSON, which Perfetto and Chrome read.
+    /// Track events as protobuf, for Perfetto's viewer and its trace processor.
     Perfetto,
-    /// The three text files of Paraver.
+    /// The text files of Paraver, with windows that show them.
     Paraver,
 }
 

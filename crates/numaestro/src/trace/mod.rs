@@ -29,7 +29,7 @@ fn export(args: &ExportArgs) -> anyhow::Result<u8> {
     let timeline = Timeline::read(&args.journal)?;
     let stem = args.output.clone().unwrap_or_else(|| args.journal.with_extension(""));
     let written = match args.format {
-        Format::Perfetto => vec![write(stem.with_extension("json"), |out| perfetto::write(&timeline, out))?],
+        Format::Perfetto => vec![write(stem.with_extension("pftrace"), |out| perfetto::write(&timeline, out))?],
         Format::Paraver => vec![
             write(stem.with_extension("prv"), |out| paraver::records(&timeline, out))?,
             write(stem.with_extension("pcf"), |out| paraver::labels(&timeline, out))?,

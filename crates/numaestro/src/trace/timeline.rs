@@ -17,7 +17,7 @@ use numaestro_engine::journal::{self, Picture, State};
 use numaestro_engine::{Action, Event, Nanos, PuState, Snapshot};
 use numaestro_recording::{Begins, Stamp};
 use numaestro_topology::{Machine, PuId};
-pub use row::{AppRow, How, Mark, Span};
+pub use row::{AppRow, How, Mark, Phase, Span};
 use source::Source;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -42,9 +42,13 @@ pub struct Timeline {
     /// The load that is not managed; without lanes if there was none.
     pub unmanaged: AppRow,
     pub marks: Vec<Mark>,
-    /// When the run began, nanoseconds since 1970. A recording says it; a journal has no date, and its
-    /// file was written last at the run's end.
+    /// The processors that nobody has, from each moment at which their number changes.
+    pub free: Vec<(Nanos, u32)>,
+    /// When the run began, nanoseconds since 1970.
     pub began: u64,
+    /// A recording says when the run began. A journal has no date: its file was written last at the
+    /// run's end, and that of a simulation says nothing of the simulated time.
+    pub dated: bool,
     /// Time of the first event on the journal's clock.
     start_at: Option<Nanos>,
     /// By processor, the spans that have not ended.
@@ -95,6 +99,7 @@ impl Timeline {
             }
         }
         timeline.close();
+        timeline.dated = stamp.is_some();
         let written = written.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
         timeline.began = match stamp {
             Some(stamp) => stamp.wall_at(timeline.start_at.unwrap_or_default()),
@@ -114,7 +119,9 @@ impl Timeline {
             apps: BTreeMap::new(),
             unmanaged: AppRow::default(),
             marks: Vec::new(),
+            free: Vec::new(),
             began: 0,
+            dated: false,
             start_at: None,
             open: vec![Vec::new(); pus],
         }
@@ -234,6 +241,12 @@ impl Timeline {
         }
         let unmanaged = after.pus.iter().filter(|pu| pu.state == PuState::Unmanaged).count() as u32;
         self.unmanaged.phase(at, How::Unmanaged.name(), unmanaged, 0);
+        let free = after.pus.iter().filter(|pu| pu.state == PuState::Free).count() as u32;
+        match self.free.last_mut() {
+            Some((_, before)) if *before == free => {}
+            Some((since, before)) if *since == at => *before = free,
+            _ => self.free.push((at, free)),
+        }
         // Applications that are gone are not in the snapshot any more.
         for (&id, row) in &mut self.apps {
             let there = after.apps.binary_search_by_key(&id, |app| app.app.0).is_ok();
