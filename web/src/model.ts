@@ -24,10 +24,12 @@ export interface Limits {
   keep: number;
   spans: number;
   decisions: number;
+  /** Of all applications together. */
+  states: number;
 }
 
-const LIVE: Limits = { keep: 3600e6, spans: 3_000_000, decisions: 100_000 };
-const FILE: Limits = { keep: Infinity, spans: Infinity, decisions: Infinity };
+const LIVE: Limits = { keep: 3600e6, spans: 3_000_000, decisions: 100_000, states: 200_000 };
+const FILE: Limits = { keep: Infinity, spans: Infinity, decisions: Infinity, states: Infinity };
 const NOBODY: readonly number[] = [];
 
 export class Model {
@@ -45,6 +47,7 @@ export class Model {
   now = 0;
   begin = 0;
   spans = 0;
+  states = 0;
   /** Grows with each change other than the passing of time. */
   version = 0;
 
@@ -157,6 +160,7 @@ export class Model {
     this.now = 0;
     this.begin = 0;
     this.spans = 0;
+    this.states = 0;
   }
 
   private step(step: Step): void {
@@ -167,7 +171,7 @@ export class Model {
       if (row) this.spans += row.set(t, this.look(pu));
     }
     for (const app of step.apps) this.describe(t, app);
-    for (const number of step.gone) this.application(number).states.set(t, null);
+    for (const number of step.gone) this.states += this.application(number).states.set(t, null);
     for (const decision of step.decisions) {
       if (decision.app !== null) this.application(decision.app);
       decision.t = t;
@@ -184,7 +188,7 @@ export class Model {
     const { states } = this.application(app.app);
     // The same again is no news, and would only fill the memory.
     const last = states.last;
-    if (!last || !same(app, last)) states.set(t, app);
+    if (!last || !same(app, last)) this.states += states.set(t, app);
   }
 
   private look([, state, owner, guests = NOBODY]: Pu): number {
@@ -201,10 +205,10 @@ export class Model {
 
   private pass(t: number): void {
     if (t > this.now) this.now = t;
-    const { keep, spans, decisions } = this.limits;
+    const { keep, spans, decisions, states } = this.limits;
     // The past is forgotten in portions of a tenth: each costs a pass over everything.
     if (this.now - this.begin > keep * 1.1) this.forget(this.now - keep);
-    else if (this.spans > spans || this.decisions.length > decisions) {
+    else if (this.spans > spans || this.decisions.length > decisions || this.states > states) {
       this.forget(this.begin + (this.now - this.begin) / 10);
     }
   }
@@ -226,9 +230,10 @@ export class Model {
     }
     for (const { app } of this.decisions) if (app !== null) seen.add(app);
     for (const [number, { place, states }] of this.applications) {
-      states.forget(before);
+      this.states -= states.forget(before);
       const over = states.length === 0 || (states.last === null && states.starts[states.length - 1]! <= before);
       if (over && !seen.has(number)) {
+        this.states -= states.length;
         this.applications.delete(number);
         this.places.delete(place);
         this.lowest = Math.min(this.lowest, place);

@@ -135,25 +135,41 @@ async function file(words, name) {
   return `${decisions} decisions, ${apps.length} programs at the end, ${Math.round(statSync(path).size / 1024)} KiB`;
 }
 
-start(["daemon", "--ignore-unmanaged"], "ignore");
-await until("a manager", () => JSON.parse(said("status", "--json")).running);
-said("record", "on");
-const dashboard = start(["dashboard"], "pipe");
-await check("a_manager_live", live);
-said("record", "off");
-await check("a_recording", () => file(["1"], "recording.html"));
-await check("a_simulated_run", () => {
-  const journal = join(scratch, "simulated.journal");
-  said("sim", "run", resolve("../scenarios/two-openmp.toml"), "--journal", journal);
-  return file([journal], "simulated.html");
-});
-
-await browser.close();
-for (const child of children) child.kill("SIGKILL");
-try {
-  said("stop");
-} catch {
-  // It has been killed with the others.
+/** Nothing of the test may be left, however it ends. */
+function end() {
+  for (const child of children) child.kill("SIGKILL");
+  try {
+    said("stop");
+  } catch {
+    // It has been killed with the others.
+  }
+  rmSync(scratch, { recursive: true, force: true });
 }
-rmSync(scratch, { recursive: true, force: true });
+for (const signal of ["SIGTERM", "SIGINT"]) {
+  process.on(signal, () => {
+    end();
+    process.exit(1);
+  });
+}
+
+try {
+  start(["daemon", "--ignore-unmanaged"], "ignore");
+  await until("a manager", () => JSON.parse(said("status", "--json")).running);
+  said("record", "on");
+  const dashboard = start(["dashboard"], "pipe");
+  await check("a_manager_live", live);
+  said("record", "off");
+  await check("a_recording", () => file(["1"], "recording.html"));
+  await check("a_simulated_run", () => {
+    const journal = join(scratch, "simulated.journal");
+    said("sim", "run", resolve("../scenarios/two-openmp.toml"), "--journal", journal);
+    return file([journal], "simulated.html");
+  });
+} catch (error) {
+  console.log(`FAILED manager: ${String(error.message ?? error).split("\n")[0]}`);
+  failed += 1;
+} finally {
+  await browser.close();
+  end();
+}
 process.exit(failed ? 1 : 0);

@@ -133,7 +133,7 @@ test("the decision that led to a span is the last one about its application", ()
 });
 
 test("memory is bounded and what is left is right", () => {
-  const limits = { keep: 1000, spans: 500, decisions: 100 };
+  const limits = { keep: 1000, spans: 500, decisions: 100, states: 150 };
   const steps = Array.from({ length: 20_000 }, (_, i) => ({
     t: i,
     pus: [[i % 2, "owned", i >> 3]],
@@ -145,6 +145,12 @@ test("memory is bounded and what is left is right", () => {
   assert.ok(model.spans <= 501, `${model.spans} spans`);
   assert.ok(model.decisions.length <= 101, `${model.decisions.length} decisions`);
   assert.ok(model.applications.size < 200, `${model.applications.size} applications`);
+  const counted = (model: Model) => [...model.applications.values()].reduce((sum, { states }) => sum + states.length, 0);
+  assert.equal(model.states, counted(model));
+  // Wishes alone change no processor and decide nothing.
+  const wishes = Array.from({ length: 20_000 }, (_, i) => ({ t: i, apps: [{ ...app(1), request: i }] }));
+  const wished = made(wishes, 2, { ...limits, keep: Infinity });
+  assert.ok(wished.states <= 151 && wished.states === counted(wished), `${wished.states} states`);
   assert.equal(model.spans, model.rows[0]!.length + model.rows[1]!.length);
   assert.equal(lookAt(model, 0, 19_999)?.owner, 19_998 >> 3);
   assert.ok(lookAt(model, 0, model.begin), "what covers the begin is kept");

@@ -58,6 +58,9 @@ export async function serve(first) {
       response.on("close", () => streams.delete(response));
       streams.add(response);
       response.write(served.first.map((message) => `${JSON.stringify(message)}\n`).join(""));
+      // A silent stream is taken for a dead one. The time is one that has been: nothing moves.
+      const alive = setInterval(() => response.write('{"kind":"now","t":0}\n'), 1000);
+      response.on("close", () => clearInterval(alive));
     } else if (request.method === "POST") {
       let text = "";
       request.on("data", (piece) => (text += piece));

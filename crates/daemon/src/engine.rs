@@ -292,9 +292,9 @@ impl ContainedEngine {
         }
     }
 
-    /// What is remembered, as a journal that ends with the present state.
-    pub(crate) fn journal(&self, now: Nanos) -> String {
-        self.history.journal(now, self.engine.snapshot())
+    /// See [`History::told`].
+    pub(crate) fn told(&self, now: Nanos, after: Option<u64>) -> (String, bool) {
+        self.history.told(after, now, &|| self.engine.snapshot())
     }
 
     /// What is remembered.

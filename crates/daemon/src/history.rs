@@ -97,8 +97,22 @@ impl History {
         self.events[2]
     }
 
-    /// The lines of the events after so many; `None`: they are no longer remembered.
-    pub(crate) fn after(&self, events: u64) -> Option<String> {
+    /// The lines of the events after so many, without the journal's first line, and whether that
+    /// is what is given: where they are no longer remembered, or without `after`, it is the whole
+    /// journal. The last line is the state now, which has what no event tells; it is left out where
+    /// nothing has happened.
+    pub(crate) fn told(&self, after: Option<u64>, at: Nanos, now: &dyn Fn() -> Snapshot) -> (String, bool) {
+        let Some(mut lines) = after.and_then(|events| self.after(events)) else {
+            return (self.journal(at, now()), false);
+        };
+        if !lines.is_empty() {
+            lines += &State { at, state: now(), names: self.names.clone() }.encode();
+            lines.push('\n');
+        }
+        (lines, true)
+    }
+
+    fn after(&self, events: u64) -> Option<String> {
         let [before_older, before_newer, so_far] = self.events;
         if !(before_older..=so_far).contains(&events) {
             return None;
@@ -115,7 +129,7 @@ impl History {
     }
 
     /// The journal of what is remembered, and as its last line the state now.
-    pub(crate) fn journal(&self, at: Nanos, state: Snapshot) -> String {
+    fn journal(&self, at: Nanos, state: Snapshot) -> String {
         let mut lines = self.head.clone();
         lines.push('\n');
         lines += &String::from_utf8_lossy(&self.older);
@@ -180,6 +194,11 @@ mod tests {
         read += &history.after(next).unwrap();
         assert!(read == all, "each event once, in order");
         assert_eq!(history.after(history.events()), Some(String::new()));
+        let told = |after| history.told(after, 6000, &|| engine.snapshot());
+        assert_eq!(told(Some(history.events())), (String::new(), true));
+        assert_eq!(told(Some(1)), (history.journal(6000, engine.snapshot()), false));
+        let (rest, is_rest) = told(Some(history.events() - 1));
+        assert!(is_rest && rest.lines().count() == 2 && State::decode(rest.lines().last().unwrap()).is_ok(), "{rest}");
         assert_eq!((history.after(1), history.after(history.events() + 1)), (None, None), "forgotten; to come");
         assert_eq!((history.user_of(AppId(4999)), history.user_of(AppId(1))), (Some(500), None));
         let kept = history.older.len() + history.newer.len();

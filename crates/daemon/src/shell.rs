@@ -254,9 +254,9 @@ impl Shell {
         self.tend_recording();
     }
 
-    /// The latest events as a journal that ends with the present state.
-    pub(crate) fn journal(&self) -> String {
-        self.engine.journal(monotonic_ns())
+    /// See [`History::told`].
+    pub(crate) fn told(&self, after: Option<u64>) -> (String, bool) {
+        self.engine.told(monotonic_ns(), after)
     }
 
     /// The latest events.

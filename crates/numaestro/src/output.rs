@@ -3,6 +3,7 @@
 use anyhow::Context;
 use std::fs::File;
 use std::io::{BufWriter, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// Writes a file, or nothing of it. A pipe or a device is written to as it is.
@@ -17,18 +18,14 @@ pub fn write<E: Into<anyhow::Error>>(
         out.flush().with_context(place)?;
         return Ok(path);
     }
+    // A temporary file is its owner's only; one that stays is as the user's mask has it.
+    let usual = std::fs::Permissions::from_mode(0o666);
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let file = tempfile::Builder::new().prefix(".numaestro").tempfile_in(directory).with_context(place)?;
+    let file =
+        tempfile::Builder::new().prefix(".numaestro").permissions(usual).tempfile_in(directory).with_context(place)?;
     let mut out = BufWriter::new(file);
     contents(&mut out).map_err(Into::into).with_context(place)?;
     let file = out.into_inner().map_err(std::io::IntoInnerError::into_error).with_context(place)?;
-    readable(file.as_file()).with_context(place)?;
     file.persist(&path).map_err(|error| error.error).with_context(place)?;
     Ok(path)
-}
-
-/// A temporary file is its owner's only; a file that stays is as readable as any other.
-fn readable(file: &File) -> std::io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    file.set_permissions(std::fs::Permissions::from_mode(0o644))
 }

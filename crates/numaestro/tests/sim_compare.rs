@@ -118,7 +118,7 @@ fn the_report_needs_nothing_from_elsewhere() {
     let output = compare(&user, &["--html", "@o.html"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let page = file(&user, "o.html");
-    assert_eq!(page.matches("<svg").count(), 3, "by policy, by parameter, who ran where");
+    assert_eq!(page.matches("<svg").count(), 5, "by policy, by parameter, and a schedule for each of three policies");
     for foreign in ["src=", "href=", "url(", "@import", "<script"] {
         assert!(!page.contains(foreign), "{foreign}");
     }

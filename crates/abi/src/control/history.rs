@@ -10,7 +10,8 @@ pub struct History {
     /// as far as `status` shows them.
     pub journal: String,
     /// `journal` has only the events after [`super::Request::History`]'s `after`, without its first
-    /// line and without the state. False also where those are no longer remembered.
+    /// line; if there are any, the present state is the last line. False also if the manager no
+    /// longer remembers those events; then `journal` is whole.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_rest: bool,
     /// Events so far: `after` of the next question.

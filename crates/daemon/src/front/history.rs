@@ -21,15 +21,10 @@ impl Front {
     ) -> Result<Reply, Refusal> {
         let app = name.map(|name| steering::find(who, name, shell)).transpose()?;
         let own = |app: AppId| shell.history().user_of(app).is_some_and(|user| who.steers(user));
-        let is_admin = who.role == Role::Admin;
-        let rest = after.and_then(|after| shell.history().after(after));
-        let is_rest = rest.is_some();
-        let mut journal = match rest {
-            Some(rest) if is_admin => rest,
-            Some(rest) => veil::veiled_rest(&rest, &own),
-            None if is_admin => shell.journal(),
-            None => veil::veiled(&shell.journal(), &own),
-        };
+        let (mut journal, is_rest) = shell.told(after);
+        if who.role != Role::Admin {
+            journal = if is_rest { veil::veiled_rest(&journal, &own) } else { veil::veiled(&journal, &own) };
+        }
         if !is_rest {
             journal += &recording::clock().encode();
             journal.push('\n');

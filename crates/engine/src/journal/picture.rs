@@ -4,8 +4,9 @@
 //!
 //! A processor is its owner's until the owner has adopted a target without it, or somebody else is
 //! told that it is his alone. Where two have it, the first of them owns it, and the other is a
-//! guest. No action tells which processors the engine leaves to load outside; they have no owner
-//! here.
+//! guest. No action tells which processors the engine leaves to load outside, and users who are no
+//! administrators are not told whose the others' processors are. Only a state says both: they stay
+//! as it says until somebody who is known has them.
 
 use crate::event::{Action, Event, Nanos};
 use crate::snapshot::{AppSnapshot, AppState, PuSnapshot, Snapshot};
@@ -171,7 +172,13 @@ impl Picture {
             Event::Parallel { app } => self.set_state(*app, AppState::Running),
             Event::Offline { pu } => self.set_presence(*pu, PuState::Offline),
             Event::Online { pu } => self.set_presence(*pu, PuState::Free),
-            Event::Unmanaged { processors } => self.snapshot.unmanaged = *processors,
+            Event::Unmanaged { processors } => {
+                self.snapshot.unmanaged = *processors;
+                if *processors == 0 {
+                    let left = self.snapshot.pus.iter_mut().filter(|pu| pu.state == PuState::Unmanaged);
+                    left.for_each(|pu| pu.state = PuState::Free);
+                }
+            }
             Event::Policy { policy } => self.snapshot.policy.clone_from(policy),
             Event::Speedup { .. }
             | Event::Bandwidth { .. }
@@ -238,12 +245,14 @@ impl Picture {
                 (entry.owner, entry.next) = (None, None);
                 continue;
             }
+            let is_unknown = entry.state == PuState::Owned && entry.owner.is_none();
             let kept = entry.owner.filter(|_| claim.is_kept);
             // One that is told to have others beside it is the owner only where there is no other.
             let heir = kept.or(claim.alone).or(claim.first);
             (entry.state, entry.owner, entry.next) = match (claim.left.filter(|_| kept.is_none()), heir) {
                 (Some(left), heir) => (PuState::Leaving, Some(left), heir),
                 (None, Some(owner)) => (PuState::Owned, Some(owner), Some(owner)),
+                (None, None) if is_unknown || entry.state == PuState::Unmanaged => (entry.state, None, None),
                 (None, None) => (PuState::Free, None, None),
             };
         }

@@ -48,7 +48,7 @@ impl Backlog {
         line
     }
 
-    /// The next step is to be the whole state: a part begins.
+    /// After the step at this time the whole state is to follow: a part begins.
     pub fn wants_whole(&self, t: u64) -> bool {
         self.parts.back().is_none_or(|part| part.bytes > PART_BYTES || t > part.from + PART_TIME)
     }

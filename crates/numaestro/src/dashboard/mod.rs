@@ -40,12 +40,22 @@ fn of_recording(dir: Option<PathBuf>, recording: &str, output: Option<&Path>) ->
     let (name, lines) = record::named(dir, Some(recording))?;
     let path = match output {
         Some(path) => path.to_owned(),
-        None => Path::new(&name.replace(' ', "-")).with_extension("html"),
+        None => usual_output(recording),
     };
     let events = file::write(&path, &name, lines)?;
     let events = say::counted(usize::try_from(events)?, "event");
     say::print(&format!("{}: {events}; open it in a browser\n", path.display()))?;
     Ok(say::OK)
+}
+
+/// Beside a journal, `recording-3.html` here for the third in the list.
+fn usual_output(recording: &str) -> PathBuf {
+    let path = Path::new(recording);
+    match path.file_name() {
+        Some(_) if recording.parse::<u32>().is_ok() => PathBuf::from(format!("recording-{recording}.html")),
+        Some(_) => path.with_extension("html"),
+        None => PathBuf::from("recording.html"),
+    }
 }
 
 fn live(dir: Option<PathBuf>, args: &DashboardArgs) -> anyhow::Result<u8> {

@@ -60,7 +60,9 @@ async fn accept(listener: TcpListener, app: Router) -> anyhow::Result<()> {
         let service = TowerToHyperService::new(app.clone());
         tokio::spawn(async move {
             let mut server = hyper::server::conn::http1::Builder::new();
-            server.timer(TokioTimer::new()).header_read_timeout(PATIENCE).max_buf_size(64 << 10);
+            // One request each: all answers but the stream fit into the kernel's buffer, so nobody
+            // holds a connection by reading nothing.
+            server.timer(TokioTimer::new()).header_read_timeout(PATIENCE).max_buf_size(64 << 10).keep_alive(false);
             // A connection that ends badly is the other side's affair.
             let _ = server.serve_connection(TokioIo::new(stream), service).await;
             drop(permit);

@@ -48,22 +48,22 @@ fn follow(manager: &mut Manager, title: &str, broadcast: &Broadcast) -> anyhow::
     let policies: Vec<String> = available.filter(|found| found.part == "preset").map(|found| found.name).collect();
     let mut measured = Measured::default();
     loop {
+        let mut told_at = numaestro_host::monotonic_ns();
         let History { journal, mut next, .. } = history(manager, None)?;
         let mut lines = journal.lines();
         let mut teller = Teller::new(lines.next().unwrap_or_default())?;
         let steps: Vec<_> = lines.map(|line| teller.line(line)).collect::<Result<_, _>>()?;
         let may = May { policy: !teller.is_veiled() };
-        broadcast.begin(&teller.hello(title.to_owned(), true, policies.clone(), may));
-        for step in steps.into_iter().flatten() {
-            broadcast.step(&step, || teller.whole());
-        }
+        let steps: Vec<_> = steps.into_iter().flatten().collect();
+        broadcast.begin(&teller.hello(title.to_owned(), true, policies.clone(), may), &steps);
         loop {
             if measured.is_due() {
                 let status = manager.status()?;
-                let now = numaestro_host::monotonic_ns();
-                broadcast.passing(&Message::Status(&measured.status(&status, teller.t(now))));
+                // Not the time now: what has happened since is told later, with its own time.
+                broadcast.passing(&Message::Status(&measured.status(&status, teller.t(told_at))));
             }
             std::thread::sleep(if broadcast.is_watched() { WATCHED } else { UNWATCHED });
+            told_at = numaestro_host::monotonic_ns();
             let news = history(manager, Some(next))?;
             if !news.is_rest {
                 break;
@@ -106,7 +106,7 @@ impl Measured {
             AppStatus {
                 pid: app.pid,
                 user: app.user.clone(),
-                // A user is shown their own programs only.
+                // An administrator may change all, and a user is shown their own programs only.
                 mine: true,
                 cpu_percent: self.times.per_second(app.app).map(|ns| (ns / 1e6).round() / 10.0),
                 pages: pages.map(|on| (on.node, on.count)).collect(),

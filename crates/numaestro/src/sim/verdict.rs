@@ -21,10 +21,11 @@ pub fn sentence(results: &Results, comparisons: &[Comparison], baseline: &str) -
     match best[..] {
         [Some(best)] => {
             let ratio = best.ratio.map_or_else(String::new, |found| {
-                format!(": {:.2} of that under {baseline} ({:.2} to {:.2})", found.ratio, found.low, found.high)
+                format!(": {:.2} of it ({:.2} to {:.2})", found.ratio, found.low, found.high)
             });
+            let most = if comparisons.len() > 1 { ", the smallest ratio" } else { "" };
             let policy = &results.cells[best.cell].policy;
-            format!("{policy} has the shortest mean response time{ratio}.")
+            format!("The mean response time under {policy} is surely shorter than under {baseline}{ratio}{most}.")
         }
         [None] => format!("No policy has surely a shorter mean response time than {baseline}."),
         _ => at_points(results, &best, baseline),
@@ -38,11 +39,11 @@ fn best_of<'a>(those: &[&'a Comparison]) -> Option<&'a Comparison> {
     better.min_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, one)| one)
 }
 
-/// How often each policy is the best.
+/// At how many points each policy has the smallest ratio among those that are surely better.
 fn at_points(results: &Results, best: &[Option<&Comparison>], baseline: &str) -> String {
     let mut wins: Vec<(&str, usize)> = Vec::new();
-    for one in best {
-        let policy = one.map_or(baseline, |one| results.cells[one.cell].policy.as_str());
+    for one in best.iter().flatten() {
+        let policy = results.cells[one.cell].policy.as_str();
         match wins.iter_mut().find(|(name, _)| *name == policy) {
             Some((_, count)) => *count += 1,
             None => wins.push((policy, 1)),
@@ -50,15 +51,20 @@ fn at_points(results: &Results, best: &[Option<&Comparison>], baseline: &str) ->
     }
     wins.sort_by_key(|&(_, count)| std::cmp::Reverse(count));
     let all = best.len();
-    if let [(policy, _)] = wins[..] {
-        return if policy == baseline {
-            format!("No policy has surely a shorter mean response time than {baseline} at any of the {all} points.")
-        } else {
-            format!("{policy} has the shortest mean response time at all {all} points.")
-        };
+    if wins.is_empty() {
+        return format!(
+            "No policy has surely a shorter mean response time than {baseline} at any of the {all} points."
+        );
     }
-    let words: Vec<String> = wins.iter().map(|(policy, count)| format!("{policy} at {count}")).collect();
-    format!("The shortest mean response time of the {all} points: {}.", words.join(", "))
+    let mut words: Vec<String> = wins.iter().map(|(policy, count)| format!("{policy} at {count}")).collect();
+    let open = best.iter().filter(|one| one.is_none()).count();
+    if open > 0 {
+        words.push(format!("no policy at {open}"));
+    }
+    let words = words.join(", ");
+    format!(
+        "Of {all} points, the mean response time is surely shorter than under {baseline}: {words} (where several are, the one with the smallest ratio counts)."
+    )
 }
 
 #[cfg(test)]
@@ -78,13 +84,16 @@ mod tests {
             said(&all, "equi"),
             "No policy has surely a shorter mean response time than equi at any of the 2 points."
         );
-        assert_eq!(said(&all, "dss"), "The shortest mean response time of the 2 points: dss at 1, equi at 1.");
+        assert_eq!(
+            said(&all, "dss"),
+            "Of 2 points, the mean response time is surely shorter than under dss: equi at 1, no policy at 1 (where several are, the one with the smallest ratio counts)."
+        );
         assert_eq!(said(&all, "nobody"), "");
         let mut one = example();
         (one.cells, one.runs) = (one.cells.split_off(2), one.runs.split_off(2));
         assert!(said(&one, "equi").starts_with("No policy has surely"), "{}", said(&one, "equi"));
         let words = said(&one, "dss");
-        assert!(words.starts_with("equi has the shortest mean response time: 0.") && words.contains(" to "), "{words}");
+        assert!(words.starts_with("The mean response time under equi is surely shorter than under dss: 0."), "{words}");
         one.runs.iter_mut().for_each(|runs| *runs = vec![run(1, 1.0)]);
         assert!(said(&one, "dss").starts_with("One seed is no evidence"));
     }

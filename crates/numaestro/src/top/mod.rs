@@ -1,8 +1,8 @@
 //! `numaestro top`: the live terminal view. Here: the threads that bring news, and the loop that
 //! draws.
 //!
-//! [`model`] holds the view's contents: [`listing`] the order of the rows, [`rates`] what changes
-//! with time, [`prompt`] the line in which a value is typed. [`draw`] draws them, with the
+//! [`model`] holds the view's contents: [`listing`] the order of the rows, [`crate::rates`] what
+//! changes with time, [`prompt`] the line in which a value is typed. [`draw`] draws them, with the
 //! [`columns`]. None of them uses the terminal or the manager.
 
 mod columns;

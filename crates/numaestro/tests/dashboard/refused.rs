@@ -106,6 +106,19 @@ fn a_gigabyte_halves_and_nonsense() {
     }
     assert!(begin.elapsed() < Duration::from_mins(1), "{:?}", begin.elapsed());
 
+    // Many who ask again and again, and read nothing.
+    let begin = Instant::now();
+    let greedy: Vec<TcpStream> = (0..100)
+        .map(|_| {
+            let mut stream = dashboard.connect();
+            let _ = stream.write_all("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n".repeat(300).as_bytes());
+            stream
+        })
+        .collect();
+    goes_on(&user, &dashboard);
+    assert!(begin.elapsed() < Duration::from_secs(50), "{:?}", begin.elapsed());
+    drop(greedy);
+
     for nonsense in [
         "\0\u{1}\u{2}",
         "GET\r\n\r\n",

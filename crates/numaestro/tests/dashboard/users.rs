@@ -1,9 +1,10 @@
 //! Three users of one manager: a dashboard shows and changes what its own user may see and change.
 
-use crate::server::{Dashboard, Messages, names};
+use crate::server::{Dashboard, Messages, names, steps};
 use crate::user::{Mortal, line, start};
 use numaestro_skip::skip;
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -92,6 +93,28 @@ fn of_other_users_only_the_processors_that_they_take() {
         assert!(text.contains("\"owned\",null"), "that they are taken is seen: {text}");
         assert_eq!(dashboard.post("/policy", r#"{"policy":"dss"}"#).status, 403);
     }
+    // What happens to one's own program does not make the others' processors free.
+    let mut messages = bob.stream();
+    heard(&mut messages, "program-of-bob");
+    assert_eq!(bob.post("/set", r#"{"app":2,"weight":1.5}"#).status, 200);
+    let mut taken = BTreeMap::new();
+    let weight = |step: &Value| step["apps"].as_array().into_iter().flatten().any(|app| app["weight"] == 1.5);
+    let mut messages = bob.stream();
+    while !taken.contains_key("weight") {
+        let message = messages.next();
+        for step in steps(&message) {
+            for pu in step["pus"].as_array().into_iter().flatten() {
+                taken.insert(pu[0].to_string(), pu.clone());
+            }
+            if weight(step) {
+                taken.insert("weight".to_owned(), Value::Null);
+            }
+        }
+    }
+    messages.until("a status", |message| message["kind"] == "status");
+    let hers = taken.values().filter(|pu| pu[1] == "owned" && pu[2].is_null()).count();
+    assert!(hers > 0 && taken.values().all(|pu| pu.is_null() || pu[1] != "free"), "{taken:?}");
+
     // Each may change their own.
     assert_eq!(alice.post("/set", r#"{"app":1,"max":1}"#).status, 200);
     assert_ne!(alice.post("/set", r#"{"app":2,"max":1}"#).status, 200);

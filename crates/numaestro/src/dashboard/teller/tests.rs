@@ -2,7 +2,7 @@
 
 use super::*;
 use numaestro_engine::journal::State;
-use numaestro_engine::{Engine, Event, Settings, Wish};
+use numaestro_engine::{Engine, Event, PuState, Settings, Wish};
 use std::collections::BTreeMap;
 
 /// What a page knows that has heard the steps.
@@ -77,6 +77,28 @@ fn a_page_that_hears_the_steps_knows_the_state() {
     late.hear(&teller.whole());
     assert_eq!(late, page);
     assert_eq!(teller.difference(), Step::default(), "nothing has changed since");
+}
+
+#[test]
+fn processors_of_others_and_of_load_outside_stay_what_a_state_says() {
+    let (lines, engine) = journal();
+    let mut state = engine.snapshot();
+    let free: Vec<usize> = (0..8).filter(|&pu| state.pus[pu].owner.is_none()).collect();
+    let (hers, load) = (free[0], free[1]);
+    state.pus[hers].state = PuState::Owned;
+    state.pus[load].state = PuState::Unmanaged;
+    let (at, names) = (20_000_000_000, BTreeMap::new());
+    let mut teller = Teller::new(&lines[0]).unwrap();
+    teller.line(&State { at, state, names }.encode()).unwrap();
+    let event = Event::Request { app: AppId(3), processors: 1 };
+    teller.line(&journal::encode_named(at + 1, None, &event, &[])).unwrap();
+    let mut page = Page::default();
+    page.hear(&teller.whole());
+    let (hers, load) = (hers as u32, load as u32);
+    assert_eq!((page.pus[&hers].0, page.pus[&load].0), ("owned", "unmanaged"));
+    let event = Event::Unmanaged { processors: 0 };
+    let gone = teller.line(&journal::encode_named(at + 2, None, &event, &[])).unwrap().unwrap();
+    assert!(gone.pus.iter().all(|pu| pu.1 == "free") && gone.pus.iter().any(|pu| pu.0 == load), "{gone:?}");
 }
 
 #[test]

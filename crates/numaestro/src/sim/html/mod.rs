@@ -56,7 +56,9 @@ pub fn page(report: &Report) -> anyhow::Result<String> {
     }
     if let Some((baseline, comparisons)) = report.comparisons {
         let sentence = verdict::sentence(report.results, comparisons, baseline);
-        let _ = writeln!(body, "<p class=\"verdict\">{}</p>", escaped(&sentence));
+        if !sentence.is_empty() {
+            let _ = writeln!(body, "<p class=\"verdict\">{}</p>", escaped(&sentence));
+        }
     }
     rankings(&mut body, report)?;
     sweeps(&mut body, report)?;
