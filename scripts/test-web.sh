@@ -56,12 +56,13 @@ if [ "${version:-0}" -lt 20 ] || ! command -v npm >/dev/null; then
     skip "no Node.js of version 20 or later, with npm" "${cases[@]}"
     exit 0
 fi
-if ! [ node_modules/.package-lock.json -nt package-lock.json ] && ! npm ci --no-progress >"$scratch/log" 2>&1; then
+if ! [ node_modules/.package-lock.json -nt package-lock.json ] && ! npm ci --no-progress >"$scratch/npm" 2>&1; then
     if ! npm ping >/dev/null 2>&1; then
         skip "the packages of package-lock.json cannot be fetched" "${cases[@]}"
         exit 0
     fi
-    check packages cat "$scratch/log" /dev/null/nothing
+    check packages sh -c 'cat "$1"; false' sh "$scratch/npm"
+    exit 1
 fi
 check types npm run --silent check
 check parts npm test --silent
