@@ -24,6 +24,8 @@ const { chromium } = await import("playwright-core").catch(() => skip("playwrigh
 const scratch = mkdtempSync(join(tmpdir(), "numaestro-manager-"));
 const environment = { ...process.env, NUMAESTRO_DIR: join(scratch, "run"), HOME: scratch };
 const children = [];
+/** The `numaestro dashboard` that runs. */
+let dashboard;
 
 /** A process that does not outlive the test. */
 function start(words, stdout) {
@@ -156,7 +158,7 @@ try {
   start(["daemon", "--ignore-unmanaged"], "ignore");
   await until("a manager", () => JSON.parse(said("status", "--json")).running);
   said("record", "on");
-  const dashboard = start(["dashboard"], "pipe");
+  dashboard = start(["dashboard"], "pipe");
   await check("a_manager_live", live);
   said("record", "off");
   await check("a_recording", () => file(["1"], "recording.html"));
