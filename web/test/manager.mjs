@@ -7,20 +7,12 @@ import { existsSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
+import { launch, skip, watched } from "./browser.mjs";
 
-const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium";
 const command = resolve(process.env.COMMAND ?? "../target/debug/numaestro");
 const shots = process.env.SHOTS ?? "";
 
-function skip(reason) {
-  console.log(`skipped: ${reason}`);
-  process.exit(77);
-}
-
-if (!existsSync(executablePath)) skip(`there is no browser at ${executablePath}`);
 if (!existsSync(command)) skip(`${command} is not built`);
-const { chromium } = await import("playwright-core").catch(() => skip("playwright-core is not installed"));
-
 const scratch = mkdtempSync(join(tmpdir(), "numaestro-manager-"));
 const environment = { ...process.env, NUMAESTRO_DIR: join(scratch, "run"), HOME: scratch };
 const children = [];
@@ -65,26 +57,12 @@ async function program(name) {
   return child;
 }
 
-const browser = await chromium.launch({
-  executablePath,
-  args: ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync"],
-});
+const browser = await launch();
 
-/** A page that notes what goes wrong in it, and what it asks for. */
 async function open(url) {
-  const context = await browser.newContext({ viewport: { width: 1280, height: 900 } });
-  const page = await context.newPage();
-  const wrong = [];
-  const requests = [];
-  page.on("console", (message) => ["error", "warning"].includes(message.type()) && wrong.push(message.text()));
-  page.on("pageerror", (error) => wrong.push(String(error)));
-  page.on("request", (request) => requests.push(request.url()));
-  page.setDefaultTimeout(15_000);
-  await page.goto(url);
-  const at = (name) => page.locator(`[data-test="${name}"]`);
-  const shown = () => page.evaluate(() => globalThis.numaestroDashboard.shown());
-  return { page, wrong, requests, at, shown, close: () => context.close() };
+  const opened = await watched(browser, 15_000);
+  await opened.page.goto(url);
+  return opened;
 }
 
 let failed = 0;
@@ -99,7 +77,7 @@ async function check(name, body) {
 }
 
 async function live() {
-  const { page, wrong, requests, at, shown, close } = await open(await line(dashboard));
+  const { page, wrong, requests, at, shown, context } = await open(await line(dashboard));
   await until("the begin", async () => (await shown()).connection === "live");
   assert(!page.url().includes("token"), `the token stays in the address: ${page.url()}`);
   await program("first");
@@ -120,20 +98,20 @@ async function live() {
   assert.deepEqual(wrong, []);
   const own = new URL(requests[0]).host;
   assert(requests.every((request) => new URL(request).host === own), requests.join(" "));
-  await close();
+  await context.close();
 }
 
 async function file(words, name) {
   const path = join(scratch, name);
   said("dashboard", ...words, "--output", path);
-  const { page, wrong, requests, shown, close } = await open(pathToFileURL(path).href);
+  const { page, wrong, requests, shown, context } = await open(pathToFileURL(path).href);
   await until("the picture", async () => (await shown()).spans > 0);
   const { decisions, apps } = await shown();
   assert(decisions > 0, "decisions");
   if (shots) await page.screenshot({ path: join(shots, `${name}.png`), fullPage: true });
   assert.deepEqual(wrong, []);
   assert.equal(requests.length, 1, requests.join(" "));
-  await close();
+  await context.close();
   return `${decisions} decisions, ${apps.length} programs at the end, ${Math.round(statSync(path).size / 1024)} KiB`;
 }
 

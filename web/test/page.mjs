@@ -3,52 +3,27 @@
 // $CHROMIUM: the browser. $SHOTS: a directory for pictures of the page. $ONLY: only the checks with this in their name.
 // $SLACK: what bounds of time are multiplied with.
 
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import assert from "node:assert/strict";
+import { launch, watched } from "./browser.mjs";
 import { hello, packed, status, steps } from "./messages.mjs";
 import { html, serve, TOKEN } from "./server.mjs";
 
-const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium";
 const only = process.env.ONLY ?? "";
 const shots = process.env.SHOTS ?? "";
 // Times are compared with their bounds where nothing else runs (SLACK=1), and elsewhere with ten times as much, which only
 // a defect reaches.
 const slack = Number(process.env.SLACK ?? 10);
 
-function skip(reason) {
-  console.log(`skipped: ${reason}`);
-  process.exit(77);
-}
-
-if (!existsSync(executablePath)) skip(`there is no browser at ${executablePath}`);
-const { chromium } = await import("playwright-core").catch(() => skip("playwright-core is not installed"));
-
-const browser = await chromium.launch({
-  executablePath,
-  args: ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync"],
-});
+const browser = await launch();
 const scratch = mkdtempSync(join(tmpdir(), "numaestro-page-"));
 let passed = 0;
 let failed = 0;
 
-/** A page that notes what goes wrong in it. */
-async function open(options = {}) {
-  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
-  const page = await context.newPage();
-  const wrong = [];
-  const requests = [];
-  page.on("console", (said) => ["error", "warning"].includes(said.type()) && wrong.push(said.text()));
-  page.on("pageerror", (error) => wrong.push(String(error)));
-  page.on("request", (request) => requests.push(request.url()));
-  page.setDefaultTimeout(10_000);
-  const at = (name) => page.locator(`[data-test="${name}"]`);
-  const shown = () => page.evaluate(() => window.numaestroDashboard.shown());
-  return { context, page, wrong, requests, at, shown };
-}
+const open = (options) => watched(browser, 10_000, options);
 
 async function openFile(messages, options) {
   const opened = await open(options);
