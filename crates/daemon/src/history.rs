@@ -97,10 +97,10 @@ impl History {
         self.events[2]
     }
 
-    /// The lines of the events after so many, without the journal's first line, and whether that
-    /// is what is given: where they are no longer remembered, or without `after`, it is the whole
-    /// journal. The last line is the state now, which has what no event tells; it is left out where
-    /// nothing has happened.
+    /// The lines of the events after so many, without the journal's first line, and `true`. Without
+    /// `after`, or where those events are no longer remembered: the whole journal, and `false`. The
+    /// last line is the state now, because it has what no event tells; it is left out of the rest
+    /// where nothing has happened.
     pub(crate) fn told(&self, after: Option<u64>, at: Nanos, now: &dyn Fn() -> Snapshot) -> (String, bool) {
         let Some(mut lines) = after.and_then(|events| self.after(events)) else {
             return (self.journal(at, now()), false);

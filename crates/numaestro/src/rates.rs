@@ -9,6 +9,9 @@ use std::time::{Duration, Instant};
 /// Rates over less than this are mostly noise.
 const INTERVAL_MIN: Duration = Duration::from_millis(500);
 
+/// Processor time of a second that is one percent of a processor, nanoseconds.
+pub const NS_PER_PERCENT: f64 = 1e7;
+
 /// A counter that grows, and the rate found between its two latest readings.
 #[derive(Debug, Clone, Copy)]
 struct Counter {

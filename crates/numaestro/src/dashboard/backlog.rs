@@ -33,7 +33,7 @@ struct Part {
 }
 
 /// The message as it is sent.
-pub fn line(message: &Message) -> Line {
+fn line(message: &Message) -> Line {
     let mut text = serde_json::to_string(message).unwrap_or_default();
     text.push('\n');
     text.into()

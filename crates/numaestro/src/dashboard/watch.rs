@@ -5,7 +5,7 @@ use super::message::{AppStatus, Load, May, Message, Status};
 use super::teller::Teller;
 use crate::manager::{self, Manager};
 use crate::policy;
-use crate::rates::{Rates, processor_times};
+use crate::rates::{NS_PER_PERCENT, Rates, processor_times};
 use numaestro_abi::control::{self, History, Reply, Request};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -108,7 +108,7 @@ impl Measured {
                 user: app.user.clone(),
                 // An administrator may change all, and a user is shown their own programs only.
                 mine: true,
-                cpu_percent: self.times.per_second(app.app).map(|ns| (ns / 1e6).round() / 10.0),
+                cpu_percent: self.times.per_second(app.app).map(|ns| (10.0 * ns / NS_PER_PERCENT).round() / 10.0),
                 pages: pages.map(|on| (on.node, on.count)).collect(),
             }
         };

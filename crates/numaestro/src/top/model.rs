@@ -4,14 +4,11 @@
 use super::listing::Listing;
 use super::prompt::{Answer, Prompt, Question};
 use super::wish::Wish;
-use crate::rates::Rates;
+use crate::rates::{NS_PER_PERCENT, Rates};
 use crate::status::clean;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use numaestro_abi::control::{AppStatus, Policies, PolicyInfo, Status};
 use std::time::Instant;
-
-/// Nanoseconds of processor time that are all of one processor for a second, in percent.
-const NS_PER_PERCENT: f64 = 1e7;
 
 /// A window over the view, or a line in it.
 #[derive(Debug)]

@@ -1,18 +1,13 @@
 //! The date in the header of Paraver's files.
 
+use time::OffsetDateTime;
+use time::macros::format_description;
+
 /// Day and minute in universal time of seconds since 1970, as Paraver writes them.
 pub fn of(seconds: u64) -> String {
-    // Years begin in March here, so that the day which is not in every year is the last one. Eras
-    // are of 400 years, which all have equally many days.
-    let days = seconds / 86_400 + 719_468;
-    let (era, day) = (days / 146_097, days % 146_097);
-    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day + 2) / 153;
-    let (day, month) = (day - (153 * month + 2) / 5 + 1, if month < 10 { month + 3 } else { month - 9 });
-    let year = era * 400 + year + u64::from(month <= 2);
-    let minute = seconds / 60 % 1440;
-    format!("{day:02}/{month:02}/{year} at {:02}:{:02}", minute / 60, minute % 60)
+    let seconds = i64::try_from(seconds).unwrap_or_default();
+    let date = OffsetDateTime::from_unix_timestamp(seconds).unwrap_or(OffsetDateTime::UNIX_EPOCH);
+    date.format(format_description!("[day]/[month]/[year] at [hour]:[minute]")).unwrap_or_default()
 }
 
 #[cfg(test)]
