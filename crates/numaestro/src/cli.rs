@@ -10,12 +10,14 @@ mod explain;
 mod fold;
 mod jobserver;
 mod library;
+mod part;
 mod pool;
 mod profile;
 mod record;
 mod reload;
 mod run;
 mod steering;
+mod trace;
 mod values;
 mod what_if;
 mod wish;
@@ -26,12 +28,14 @@ pub use explain::ExplainArgs;
 pub use fold::{FoldArg, FoldArgs};
 pub use jobserver::{JobserverArg, JobserverArgs};
 pub use library::LibraryRule;
+pub use part::PartArgs;
 pub use pool::{PoolArg, PoolArgs};
 pub use profile::ProfileCommand;
 pub use record::{RecordCommand, RecordDumpArgs, RecordListArgs};
 pub use reload::ReloadArgs;
 pub use run::{RunArgs, ShellArgs};
 pub use steering::{AdoptArgs, ReleaseArgs, SetArgs};
+pub use trace::{ExportArgs, Format, Rows, ShowArgs, TraceCommand};
 
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
@@ -153,7 +157,7 @@ pub enum Command {
     /// Show a recorded run, of the manager or of the simulator, or write it for Paraver or
     /// Perfetto.
     #[command(subcommand)]
-    Trace(crate::trace::TraceCommand),
+    Trace(TraceCommand),
     /// Check the claims of the papers that this project builds on.
     #[command(subcommand)]
     Repro(crate::repro::ReproCommand),

@@ -26,6 +26,7 @@ mod folding;
 mod jobserver;
 mod machine_here;
 mod manager;
+mod moment;
 mod occupancy;
 mod output;
 mod pages;

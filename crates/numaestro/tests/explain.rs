@@ -148,7 +148,7 @@ fn nonsense_is_refused_with_a_next_step() {
     let file = user.path("broken");
     std::fs::write(&file, "no journal\n").expect("written");
     let (code, words) = refused(&user, &["--from", &file.display().to_string()]);
-    assert!(code == 1 && words.contains("line 1"), "{words}");
+    assert!(code == 2 && words.contains("broken:1: "), "{words}");
     let (code, words) = refused(&user, &["--from", &user.path("nowhere").display().to_string()]);
     assert!(code == 1 && words.contains("cannot read"), "{words}");
     assert!(said(&user, &[]).contains("No program is there."));

@@ -102,6 +102,44 @@ fn a_recording_that_begins_in_mid_life_says_the_state_and_is_drawn() {
 }
 
 #[test]
+fn a_part_of_a_recording_is_one_of_its_own() {
+    let user = User::new();
+    user.output(["record", "on"]);
+    let early = start(user.command(["run", "--name", "early", "--", "sleep", "1000"]).stdout(Stdio::null()));
+    until("it runs", || text(&user.output(["status"]).stdout).contains("early"));
+    assert_eq!(user.output(["run", "--name", "later", "--", "true"]).status.code(), Some(0));
+    until_events(&user, 3);
+    let whole = dump(&user, &[]);
+    let arrived = |name: &str| {
+        let line = whole.lines().find(|line| line.contains(&format!("\"name\":\"{name}\""))).expect("it arrived");
+        line.trim_start_matches("{\"at\":").split(',').next().expect("a time").parse::<u64>().expect("a number")
+    };
+    let between = format!("+{}ns", arrived("later") - arrived("early"));
+    let part = dump(&user, &["--since", &between]);
+    assert!(part.contains("\"names\":{") && part.contains("early"), "it begins with the state: {part}");
+    assert!(!part.contains("\"name\":\"early\"") && part.contains("\"name\":\"later\""), "{part}");
+    let before = dump(&user, &["--until", "+1ns"]);
+    assert!(before.contains("early") && !before.contains("later"), "{before}");
+    // By times of day: nothing of it is from the day before.
+    let none = dump(&user, &["--since", "1d ago", "--until", "23h ago"]);
+    assert!(!none.contains("\"event\""), "{none}");
+    assert_eq!(dump(&user, &["--since", "1d ago"]).matches("\"event\"").count(), whole.matches("\"event\"").count());
+    let wrong = user.output(["record", "dump", "--since", "yesterday"]);
+    assert_eq!(wrong.status.code(), Some(64));
+    assert!(text(&wrong.stderr).contains("`yesterday` is no time"), "{}", text(&wrong.stderr));
+    let wrong = user.output(["record", "dump", "--since", "+2s", "--until", "+1s"]);
+    assert!(text(&wrong.stderr).contains("ends before it begins"), "{}", text(&wrong.stderr));
+    // A page of it, and a picture.
+    let (file, page) = (user.path("part.journal").display().to_string(), user.path("part.html").display().to_string());
+    dump(&user, &["--since", &between, "-o", &file]);
+    let drawn = user.output(["trace", "show", &file]);
+    assert!(text(&drawn.stdout).contains("early"), "{}{}", text(&drawn.stdout), text(&drawn.stderr));
+    let made = user.output(["dashboard", "1", "--since", &between, "--output", &page]);
+    assert_eq!(made.status.code(), Some(0), "{}", text(&made.stderr));
+    drop(early);
+}
+
+#[test]
 fn a_manager_that_is_killed_leaves_a_recording_that_can_be_read() {
     let user = User::new();
     user.output(["record", "on"]);

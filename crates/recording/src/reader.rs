@@ -53,44 +53,81 @@ impl Segment {
     /// # Errors
     /// There is not one whole frame, or the format is another one.
     pub fn read(&self) -> Result<Contents, ReadError> {
-        let (bytes, torn) = frames(BufReader::new(File::open(&self.path)?))?;
-        let text = String::from_utf8(bytes).map_err(|_| ReadError::Format("it is not text".to_owned()))?;
-        let Some(second) = text.lines().nth(1) else {
-            let why = torn.map(|why| format!(": {why}")).unwrap_or_default();
-            return Err(ReadError::Format(format!("it holds nothing{why}")));
+        let mut bytes = Vec::new();
+        let mut file = self.open()?;
+        let torn = loop {
+            match frame(&mut file, &mut bytes)? {
+                Frame::Whole => {}
+                Frame::None => break None,
+                Frame::Torn(why) => break Some(why),
+            }
         };
-        let begins =
-            Begins::decode(second).map_err(|problem| ReadError::Format(format!("it is no recording: {problem}")))?;
-        if begins.version > VERSION {
-            let problem = format!(
-                "it has format {} of numaestro {}; this program reads up to format {VERSION}",
-                begins.version, begins.numaestro
-            );
-            return Err(ReadError::Format(problem));
-        }
+        let (begins, text) = checked(bytes, torn.as_deref())?;
         Ok(Contents { begins, text, torn })
+    }
+
+    /// Reads the format, and the run that it belongs to: its first frame alone.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub fn begins(&self) -> Result<Begins, ReadError> {
+        let mut bytes = Vec::new();
+        let torn = match frame(&mut self.open()?, &mut bytes)? {
+            Frame::Whole | Frame::None => None,
+            Frame::Torn(why) => Some(why),
+        };
+        Ok(checked(bytes, torn.as_deref())?.0)
+    }
+
+    fn open(&self) -> io::Result<BufReader<File>> {
+        Ok(BufReader::new(File::open(&self.path)?))
     }
 }
 
-/// The contents of all whole frames, and the reason why the last one is left out.
-fn frames(mut file: impl BufRead) -> io::Result<(Vec<u8>, Option<String>)> {
-    let mut bytes = Vec::new();
-    loop {
-        if file.fill_buf()?.is_empty() {
-            return Ok((bytes, None));
-        }
-        let whole = bytes.len();
-        // It reads to the frame's end, and not a byte more.
-        let read = FrameDecoder::new(&mut file).read_to_end(&mut bytes);
-        let problem = match read {
-            // The decoder takes the end of the file for the end of the frame. The stamp tells.
-            Ok(_) if ends_with_stamp(&bytes[whole..]) => continue,
-            Ok(_) => "the last frame is cut off".to_owned(),
-            Err(cause) => format!("the last frame is damaged or cut off ({cause})"),
-        };
-        bytes.truncate(whole);
-        return Ok((bytes, Some(problem)));
+/// What a segment begins with, and its text, if this program can read it.
+fn checked(bytes: Vec<u8>, torn: Option<&str>) -> Result<(Begins, String), ReadError> {
+    let text = String::from_utf8(bytes).map_err(|_| ReadError::Format("it is not text".to_owned()))?;
+    let Some(second) = text.lines().nth(1) else {
+        let why = torn.map(|why| format!(": {why}")).unwrap_or_default();
+        return Err(ReadError::Format(format!("it holds nothing{why}")));
+    };
+    let begins =
+        Begins::decode(second).map_err(|problem| ReadError::Format(format!("it is no recording: {problem}")))?;
+    if begins.version > VERSION {
+        let problem = format!(
+            "it has format {} of numaestro {}; this program reads up to format {VERSION}",
+            begins.version, begins.numaestro
+        );
+        return Err(ReadError::Format(problem));
     }
+    Ok((begins, text))
+}
+
+/// What was found where a frame is expected.
+enum Frame {
+    Whole,
+    /// The file ends.
+    None,
+    /// Why the frame is left out.
+    Torn(String),
+}
+
+/// Appends the contents of the next frame, if it is whole.
+fn frame(file: &mut impl BufRead, bytes: &mut Vec<u8>) -> io::Result<Frame> {
+    if file.fill_buf()?.is_empty() {
+        return Ok(Frame::None);
+    }
+    let whole = bytes.len();
+    // It reads to the frame's end, and not a byte more.
+    let read = FrameDecoder::new(file).read_to_end(bytes);
+    let problem = match read {
+        // The decoder takes the end of the file for the end of the frame. The stamp tells.
+        Ok(_) if ends_with_stamp(&bytes[whole..]) => return Ok(Frame::Whole),
+        Ok(_) => "the last frame is cut off".to_owned(),
+        Err(cause) => format!("the last frame is damaged or cut off ({cause})"),
+    };
+    bytes.truncate(whole);
+    Ok(Frame::Torn(problem))
 }
 
 fn ends_with_stamp(frame: &[u8]) -> bool {

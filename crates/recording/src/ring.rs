@@ -8,10 +8,12 @@ use std::time::{Duration, SystemTime};
 
 /// The end of a segment's name.
 const SUFFIX: &str = ".journal.lz4";
-/// A ring has about so many segments: as old ones go, so much of it goes at a time.
+/// A ring has at least so many segments: as old ones go, so much of it goes at a time.
 const SEGMENTS: u64 = 8;
 /// The smallest segment, bytes: below that a file's head would be most of it.
 const SEGMENT_BYTES_MIN: u64 = 64 << 10;
+/// The largest segment, bytes. A reader of a part goes through one segment in vain, at most.
+const SEGMENT_BYTES_MAX: u64 = 4 << 20;
 
 /// The bounds of a ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +27,7 @@ pub struct Limits {
 impl Limits {
     /// Bytes after which the next segment begins.
     pub fn segment_bytes(self) -> u64 {
-        (self.bytes / SEGMENTS).max(SEGMENT_BYTES_MIN)
+        (self.bytes / SEGMENTS).clamp(SEGMENT_BYTES_MIN, SEGMENT_BYTES_MAX)
     }
 
     /// Time after which the next segment begins.

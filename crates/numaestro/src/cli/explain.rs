@@ -19,7 +19,9 @@ by its number or its name. A TIME is 14:05 or 14:05:30
 
 The manager remembers about a thousand events. An earlier time needs a recording (`numaestro record on`). It is looked for by
 itself; `--from` names a journal, or a directory of recordings. Of other users' programs you are told what `status` shows; an
-administrator is told everything.";
+administrator is told everything.
+
+Exit codes: 0 done; 1 it is not known; 2 the file is no journal; 64 wrong usage; 69 there is no manager to ask.";
 
 /// `numaestro explain`.
 #[derive(Debug, Args)]

@@ -1,5 +1,6 @@
 //! `numaestro record` on the command line.
 
+use super::PartArgs;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -47,8 +48,9 @@ pub struct RecordListArgs {
 #[command(after_help = "\
 Examples: numaestro record dump -o today.journal && numaestro trace show today.journal
           numaestro record dump 3 --anonymous -o for-a-bug-report.journal
+          numaestro record dump --since 14:00 --until 14:10 -o slow.journal
 
-A recording whose begin the ring has removed starts with the whole state. `trace` draws it, `sim replay` cannot repeat it.")]
+A recording whose begin the ring has removed starts with the whole state, and so does a part. `trace` draws it, `sim replay` cannot repeat it.")]
 pub struct RecordDumpArgs {
     /// Its number in the list: 1 is the newest.
     #[arg(value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
@@ -56,6 +58,8 @@ pub struct RecordDumpArgs {
     /// Write into this file; absent: to stdout.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub part: PartArgs,
     /// Leave the names of programs out.
     #[arg(long)]
     pub anonymous: bool,

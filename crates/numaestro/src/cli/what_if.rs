@@ -1,5 +1,6 @@
 //! `numaestro what-if` on the command line.
 
+use super::PartArgs;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -7,6 +8,7 @@ const AFTER_HELP: &str = "\
 Examples:
   numaestro what-if --policies dss,batch             the newest recording of the manager
   numaestro what-if 3 --policies pdpa                the third in `numaestro record list`
+  numaestro what-if --since 14:00 --until 15:00      an hour of it
   numaestro what-if tuesday.journal --html tuesday.html
   numaestro what-if tuesday.journal --keep models && numaestro sim compare models/mix.toml --html out.html
 
@@ -25,6 +27,8 @@ pub struct WhatIfArgs {
     /// newest recording.
     #[arg(value_name = "RECORDING")]
     pub recording: Option<String>,
+    #[command(flatten)]
+    pub part: PartArgs,
     /// The policies to try [default: equi,equip,dss,batch].
     #[arg(long, value_name = "LIST")]
     pub policies: Option<String>,

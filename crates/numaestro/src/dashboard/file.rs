@@ -4,25 +4,22 @@ use super::message::{May, Message, Step};
 use super::page;
 use super::teller::Teller;
 use crate::output;
-use crate::record::Lines;
-use crate::say::Failure;
-use crate::sim::WRONG_FILE;
-use anyhow::Context;
+use crate::record::Journal;
+use numaestro_engine::journal;
 use std::io::Write;
 use std::path::Path;
 
 /// Steps in a message.
 const TOGETHER: usize = 500;
-/// A recording tells the time of day within so many steps, or never.
+/// A recording tells the time of day within so many lines, or never.
 const CLOCK_WITHIN: usize = 1000;
 
-/// Writes the page, or nothing of it; gives the number of events. `name`: of the recording, for
-/// people.
-pub fn write(path: &Path, name: &str, lines: Lines) -> anyhow::Result<u64> {
+/// Writes the page, or nothing of it; gives the number of events.
+pub fn write(path: &Path, journal: Journal<'_>) -> anyhow::Result<u64> {
     let mut events = 0;
     output::write(path.to_owned(), |out| {
         page::file(out, |out| {
-            events = tell(out, name, lines)?;
+            events = tell(out, journal)?;
             anyhow::Ok(())
         })
     })?;
@@ -30,29 +27,21 @@ pub fn write(path: &Path, name: &str, lines: Lines) -> anyhow::Result<u64> {
 }
 
 /// Writes the messages; gives the number of events.
-fn tell(out: &mut dyn Write, name: &str, mut lines: Lines) -> anyhow::Result<u64> {
-    let wrong = |line: u64, problem: &str| {
-        Failure::error(WRONG_FILE, format!("{name}:{line}: {problem}"), "`numaestro record dump` writes journals")
-    };
-    let place = || format!("cannot read {name}");
-    let head = lines.next().transpose().with_context(place)?.unwrap_or_default();
-    let mut teller = Teller::new(&head).map_err(|error| wrong(1, &error.problem))?;
+fn tell(out: &mut dyn Write, mut journal: Journal<'_>) -> anyhow::Result<u64> {
+    let name = journal.name().to_owned();
+    let mut teller = journal.headed(Teller::new(journal.head()))?;
     let mut pending: Vec<Step> = Vec::new();
     let mut begun = false;
-    let mut last = 0;
-    let mut number = 1;
-    let mut lines = lines.peekable();
-    while let Some(line) = lines.next() {
-        number += 1;
-        let line = line.with_context(place)?;
-        match teller.line(&line) {
-            Err(_) if lines.peek().is_none() => break,
-            step => pending.extend(step.map_err(|error| wrong(number, &error.problem))?),
-        }
-        last = pending.last().map_or(last, |step| step.t);
-        if !begun && (teller.has_clock() || pending.len() >= CLOCK_WITHIN) {
+    let (mut last, mut lines, mut events) = (0, 0, 0);
+    while let Some(line) = journal.line()? {
+        let Some(step) = line.understood(teller.line(&line.text))? else { break };
+        lines += 1;
+        events += u64::from(!journal::is_aside(&line.text));
+        last = step.as_ref().map_or(last, |step| step.t);
+        pending.extend(step);
+        if !begun && (teller.has_clock() || lines >= CLOCK_WITHIN) {
             begun = true;
-            begin(out, name, &mut teller)?;
+            begin(out, &name, &mut teller)?;
         }
         if begun && pending.len() >= TOGETHER {
             send(out, &Message::Steps { steps: &pending })?;
@@ -60,11 +49,11 @@ fn tell(out: &mut dyn Write, name: &str, mut lines: Lines) -> anyhow::Result<u64
         }
     }
     if !begun {
-        begin(out, name, &mut teller)?;
+        begin(out, &name, &mut teller)?;
     }
     send(out, &Message::Steps { steps: &pending })?;
     send(out, &Message::Now { t: last })?;
-    Ok(number - 1)
+    Ok(events)
 }
 
 fn begin(out: &mut dyn Write, name: &str, teller: &mut Teller) -> anyhow::Result<()> {

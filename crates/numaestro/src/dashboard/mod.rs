@@ -19,7 +19,8 @@ mod teller;
 mod watch;
 
 use crate::cli::DashboardArgs;
-use crate::{manager, record, say};
+use crate::record::{Part, Recording};
+use crate::{manager, say};
 use access::Token;
 use anyhow::Context;
 use broadcast::Broadcast;
@@ -28,23 +29,34 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// A page of a recording has the newest events by itself: so many bytes of the ring, that it opens
+/// at once.
+const PAGE_BYTES: u64 = 1 << 20;
+
 /// The subcommand.
 pub fn dashboard(dir: Option<PathBuf>, args: &DashboardArgs) -> anyhow::Result<u8> {
     match &args.recording {
-        Some(recording) => of_recording(dir, recording, args.output.as_deref()),
+        Some(recording) => of_recording(dir, recording, args),
         None => live(dir, args),
     }
 }
 
-fn of_recording(dir: Option<PathBuf>, recording: &str, output: Option<&Path>) -> anyhow::Result<u8> {
-    let (name, lines) = record::named(dir, Some(recording))?;
-    let path = match output {
-        Some(path) => path.to_owned(),
-        None => usual_output(recording),
+fn of_recording(dir: Option<PathBuf>, name: &str, args: &DashboardArgs) -> anyhow::Result<u8> {
+    let recording = Recording::named(dir, Some(name))?;
+    let asked = Part::of(&args.part)?;
+    let newest = if asked.is_whole() { recording.newest(PAGE_BYTES) } else { None };
+    let part = Part { since: asked.since.or(newest), ..asked };
+    let path = match &args.output {
+        Some(path) => path.clone(),
+        None => usual_output(name),
     };
-    let events = file::write(&path, &name, lines)?;
+    let events = file::write(&path, recording.journal(part)?)?;
+    recording.warn();
     let events = say::counted(usize::try_from(events)?, "event");
     say::print(&format!("{}: {events}; open it in a browser\n", path.display()))?;
+    if newest.is_some() {
+        say::note("these are the newest events; --since and --until choose others, `--since +0s` takes all");
+    }
     Ok(say::OK)
 }
 

@@ -1,14 +1,12 @@
 //! Where an explanation comes from: the manager's memory, recordings on disk, or a journal.
 
-use super::question::Moment;
 use crate::manager::{self, Manager};
-use crate::record;
+use crate::moment::Moment;
+use crate::record::{Journal, Part, Recording, stamp_of, time_of_history};
 use crate::say::{self, Failure};
-use anyhow::Context;
 use numaestro_abi::control::{Alternative, AppName, History, Reply, Request};
 use numaestro_engine::Nanos;
 use numaestro_engine::explain::Chronicle;
-use numaestro_engine::journal::{self, State};
 use numaestro_recording::Stamp;
 use std::path::{Path, PathBuf};
 use time::{OffsetDateTime, UtcOffset};
@@ -62,26 +60,19 @@ impl Clock {
 
     /// A moment on the journal's clock.
     fn on_journal(&self, moment: Moment) -> anyhow::Result<Nanos> {
-        match (moment, self.stamp) {
-            (Moment::After(after), _) => Ok(self.first.saturating_add(after)),
-            (Moment::Wall(wall), Some(stamp)) if wall >= stamp.wall => Ok(stamp.at.saturating_add(wall - stamp.wall)),
-            (Moment::Wall(wall), Some(stamp)) => Ok(stamp.at.saturating_sub(stamp.wall - wall)),
-            (Moment::Wall(_), None) => {
-                anyhow::bail!("this journal has no times of day: say `--at +90s` for 90 seconds after its first event")
-            }
-        }
+        moment.on_journal(self.first, self.stamp)
     }
 }
 
 /// Asks the manager; for an earlier time than it remembers, its recordings.
 pub fn of_manager(dir: Option<PathBuf>, app: Option<&str>, at: Option<Moment>) -> anyhow::Result<Known> {
     let History { journal, app: number, alternatives, .. } = ask_of(&mut Manager::required(dir.clone())?, app)?;
-    let known = read(&journal, None)?;
+    let known = hear(remembered(&journal)?, None)?;
     let Some(at) = at else { return Ok(Known { app: number, alternatives, ..known }) };
     let wanted = known.clock.on_journal(at)?;
     // The program that has the name now need not be the one that had it then.
     if wanted >= known.clock.first {
-        return Ok(Known { clock: known.clock, ..read(&journal, Some(wanted))? });
+        return Ok(Known { clock: known.clock, ..hear(remembered(&journal)?, Some(wanted))? });
     }
     let Moment::Wall(wall) = at else { anyhow::bail!("that is before the first event") };
     let too_early = |cause: anyhow::Error| {
@@ -94,14 +85,13 @@ pub fn of_manager(dir: Option<PathBuf>, app: Option<&str>, at: Option<Moment>) -
             "`numaestro record on` keeps more; `numaestro record list` shows what there is",
         )
     };
-    let journal = record::journal_at(dir, None, wall).map_err(too_early)?;
-    at_time(&journal, at)
+    of_recording(&Recording::around(dir, None, wall).map_err(too_early)?, Some(at))
 }
 
 /// The present state of an application that is there.
 pub fn of_running(manager: &mut Manager, app: AppName) -> anyhow::Result<Known> {
     let History { journal, app, alternatives, .. } = ask(manager, Some(app))?;
-    Ok(Known { app, alternatives, ..read(&journal, None)? })
+    Ok(Known { app, alternatives, ..hear(remembered(&journal)?, None)? })
 }
 
 fn ask(manager: &mut Manager, app: Option<AppName>) -> anyhow::Result<History> {
@@ -119,67 +109,40 @@ fn ask_of(manager: &mut Manager, word: Option<&str>) -> anyhow::Result<History> 
 
 /// Reads a journal, or the recordings of a directory.
 pub fn of_place(place: &Path, at: Option<Moment>) -> anyhow::Result<Known> {
-    let journal = if place.is_dir() {
-        match at {
-            Some(Moment::Wall(wall)) => record::journal_at(None, Some(place), wall)?,
-            Some(Moment::After(_)) | None => record::journal_of(None, Some(place), 1)?,
-        }
-    } else {
-        std::fs::read_to_string(place).with_context(|| format!("cannot read {}", place.display()))?
+    let recording = match at {
+        Some(Moment::Wall(wall)) if place.is_dir() => Recording::around(None, Some(place), wall)?,
+        _ => Recording::at(place)?,
     };
-    match at {
-        Some(at) => at_time(&journal, at),
-        None => read(&journal, None),
-    }
+    of_recording(&recording, at)
 }
 
-fn at_time(journal: &str, at: Moment) -> anyhow::Result<Known> {
-    let clock = clock(journal, Some(at));
-    let wanted = clock.on_journal(at)?;
-    Ok(Known { clock, ..read(journal, Some(wanted))? })
+fn of_recording(recording: &Recording, at: Option<Moment>) -> anyhow::Result<Known> {
+    let known = hear(recording.journal(Part { since: None, until: at })?, None)?;
+    recording.warn();
+    Ok(Known { is_past: at.is_some(), ..known })
 }
 
-/// Hears a journal's lines up to a time. A last line that was cut off is left out.
-fn read(journal: &str, until: Option<Nanos>) -> anyhow::Result<Known> {
-    let mut lines = journal.lines();
-    let head = lines.next().unwrap_or_default();
-    let wrong = |number: usize, problem: &dyn std::fmt::Display| anyhow::anyhow!("line {number}: {problem}");
-    let mut chronicle = Chronicle::new(head, DECISIONS_MOST).map_err(|error| wrong(1, &error))?;
-    let mut lines = (2..).zip(lines).peekable();
-    while let Some((number, line)) = lines.next() {
-        if until.is_some_and(|until| time_of(line).is_some_and(|at| at > until)) {
+/// What the manager has told of its past.
+fn remembered(journal: &str) -> anyhow::Result<Journal<'_>> {
+    Journal::begin("the manager's memory", journal.lines().map(|line| Ok(line.to_owned())))
+}
+
+/// Hears a journal's lines up to a time. Clocks of people are set from time to time: the latest
+/// stamp counts.
+fn hear(mut journal: Journal<'_>, until: Option<Nanos>) -> anyhow::Result<Known> {
+    let mut chronicle = journal.headed(Chronicle::new(journal.head(), DECISIONS_MOST))?;
+    let (mut stamp, mut first) = (None, None);
+    while let Some(line) = journal.line()? {
+        let at = time_of_history(&line.text);
+        if until.is_some_and(|until| at.is_some_and(|at| at > until)) {
             break;
         }
-        match chronicle.line(line) {
-            Err(_) if lines.peek().is_none() => {}
-            outcome => outcome.map_err(|error| wrong(number, &error))?,
-        }
+        let Some(()) = line.understood(chronicle.line(&line.text))? else { break };
+        stamp = stamp_of(&line.text).or(stamp);
+        first = first.or(at);
     }
-    let clock = clock(journal, None);
-    Ok(Known { chronicle, clock, app: None, alternatives: Vec::new(), is_past: until.is_some() })
-}
-
-fn time_of(line: &str) -> Option<Nanos> {
-    let digits = line.strip_prefix("{\"at\":")?;
-    digits[..digits.find(|letter: char| !letter.is_ascii_digit())?].parse().ok()
-}
-
-/// The clock of a journal. Clocks of people are set from time to time: of several stamps the first
-/// one after the moment counts, else the last one.
-fn clock(journal: &str, moment: Option<Moment>) -> Clock {
-    let mut stamp = None;
-    for next in journal.lines().filter_map(Stamp::decode) {
-        stamp = Some(next);
-        if matches!(moment, Some(Moment::Wall(wall)) if next.wall >= wall) {
-            break;
-        }
-    }
-    let first = journal.lines().skip(1).find_map(|line| match State::decode(line) {
-        Ok(state) => Some(state.at),
-        Err(_) if journal::is_aside(line) => None,
-        Err(_) => time_of(line),
-    });
     let offset = say::local_offset();
     let now = OffsetDateTime::now_utc().to_offset(offset);
-    Clock { stamp, first: first.unwrap_or_default(), offset, now }
+    let clock = Clock { stamp, first: first.unwrap_or_default(), offset, now };
+    Ok(Known { chronicle, clock, app: None, alternatives: Vec::new(), is_past: until.is_some() })
 }

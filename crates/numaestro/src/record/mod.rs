@@ -2,7 +2,15 @@
 //! journal.
 
 mod dump;
+mod journal;
+mod part;
+mod recording;
 mod runs;
+mod summary;
+
+pub use journal::Journal;
+pub use part::{Part, stamp_of, time_of_history};
+pub use recording::Recording;
 
 use crate::cli::{RecordCommand, RecordListArgs};
 use crate::columns;
@@ -14,14 +22,12 @@ use numaestro_daemon::{Config, Source};
 use numaestro_recording::Ring;
 use runs::Run;
 use serde::Serialize;
-use std::fs::File;
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
-use time::{OffsetDateTime, UtcOffset};
+use summary::Summary;
+use time::OffsetDateTime;
 
-/// A recording is written once a second, so its end is known no better.
-const END_UNKNOWN_NS: u64 = 2_000_000_000;
+/// A recording is written once a second, so its begin and its end are known no better.
+const UNKNOWN_NS: u64 = 2_000_000_000;
 
 /// The subcommand.
 pub fn record(dir: Option<PathBuf>, what: &RecordCommand) -> anyhow::Result<u8> {
@@ -88,57 +94,6 @@ fn runs_of(ring: &Ring) -> anyhow::Result<Vec<Run>> {
     Ok(runs::of(ring.segments().with_context(place)?))
 }
 
-/// The journal of the recording that has a time (nanoseconds since 1970): of its segments the one
-/// that holds the time, and the one before. `from`: the recordings in this directory, not those of
-/// the manager.
-pub fn journal_at(dir: Option<PathBuf>, from: Option<&Path>, wall: u64) -> anyhow::Result<String> {
-    let ring = Ring::at(place(dir, from)?.directory);
-    let runs = runs_of(&ring)?;
-    let run = runs.iter().find(|run| run.began_ns <= wall && !run.segments.is_empty());
-    let run = run.with_context(|| match runs.last() {
-        Some(oldest) => format!("the oldest recording began {}", moment(oldest.began(), say::local_offset())),
-        None => format!("there are no recordings in {}", ring.directory().display()),
-    })?;
-    let ended = run.until_ns.saturating_add(END_UNKNOWN_NS) < wall;
-    anyhow::ensure!(!ended, "the last recording before it ended {}", moment(run.until(), say::local_offset()));
-    let next = run.segments.partition_point(|segment| segment.began_ms.saturating_mul(1_000_000) <= wall).max(1);
-    dump::text(&run.segments[next.saturating_sub(2)..next])
-}
-
-/// The journal of a recording by its number in the list. `from`: as [`journal_at`].
-pub fn journal_of(dir: Option<PathBuf>, from: Option<&Path>, number: u32) -> anyhow::Result<String> {
-    let ring = Ring::at(place(dir, from)?.directory);
-    let runs = runs_of(&ring)?;
-    dump::text(&dump::numbered(&ring, &runs, number)?.segments)
-}
-
-/// Lines of a journal.
-pub type Lines = Box<dyn Iterator<Item = std::io::Result<String>>>;
-
-/// A recording as the user names it: a journal, a directory of recordings, or a number in the list;
-/// absent: the newest. Gives its name for people, and its lines; one segment is in memory at a
-/// time.
-pub fn named(dir: Option<PathBuf>, what: Option<&str>) -> anyhow::Result<(String, Lines)> {
-    let number = what.map_or(Some(1), |what| what.parse::<u32>().ok());
-    match (number, what) {
-        (Some(number), _) => Ok((format!("recording {number}"), lines_of(dir, None, number)?)),
-        (None, Some(place)) if Path::new(place).is_dir() => {
-            Ok((place.to_owned(), lines_of(None, Some(Path::new(place)), 1)?))
-        }
-        (None, place) => {
-            let place = place.unwrap_or_default();
-            let file = File::open(place).with_context(|| format!("cannot read {place}"))?;
-            Ok((place.to_owned(), Box::new(BufReader::new(file).lines())))
-        }
-    }
-}
-
-fn lines_of(dir: Option<PathBuf>, from: Option<&Path>, number: u32) -> anyhow::Result<Lines> {
-    let ring = Ring::at(place(dir, from)?.directory);
-    let runs = runs_of(&ring)?;
-    Ok(Box::new(dump::lines(dump::numbered(&ring, &runs, number)?.segments.clone())))
-}
-
 /// For programs.
 #[derive(Debug, Serialize)]
 struct List<'a> {
@@ -146,13 +101,13 @@ struct List<'a> {
     directory: &'a str,
     #[serde(skip_serializing_if = "str::is_empty")]
     trouble: &'a str,
-    recordings: &'a [Run],
+    recordings: &'a [Summary],
 }
 
 fn list(dir: Option<PathBuf>, args: &RecordListArgs) -> anyhow::Result<u8> {
     let status = place(dir, args.from.as_deref())?;
     let ring = Ring::at(&status.directory);
-    let runs = runs_of(&ring)?;
+    let runs: Vec<Summary> = runs_of(&ring)?.iter().map(Summary::of).collect();
     if args.json {
         let list =
             List { recording: status.on, directory: &status.directory, trouble: &status.trouble, recordings: &runs };
@@ -172,14 +127,13 @@ fn list(dir: Option<PathBuf>, args: &RecordListArgs) -> anyhow::Result<u8> {
     Ok(say::OK)
 }
 
-fn table(runs: &[Run]) -> String {
-    let offset = say::local_offset();
+fn table(runs: &[Summary]) -> String {
     let head = ["", "began", "until", "events", "programs", "size", "policy", ""].map(str::to_owned);
     let rows = (1..).zip(runs).map(|(number, run)| {
         [
             format!("{number}"),
-            moment(run.began(), offset),
-            moment(run.until(), offset),
+            moment(run.began_ns),
+            moment(run.until_ns),
             run.events.to_string(),
             run.programs.to_string(),
             say::size(run.bytes),
@@ -190,8 +144,9 @@ fn table(runs: &[Run]) -> String {
     columns::headed(&[head].into_iter().chain(rows).collect::<Vec<_>>(), say::colours(&std::io::stdout()))
 }
 
-/// A time for people, to the second, in their time zone.
-fn moment(at: SystemTime, offset: UtcOffset) -> String {
+/// A time (nanoseconds since 1970) for people, to the second, in their time zone.
+fn moment(at: u64) -> String {
     let format = time::macros::format_description!("[year]-[month]-[day] [hour]:[minute]:[second]");
-    OffsetDateTime::from(at).to_offset(offset).format(format).unwrap_or_default()
+    let at = OffsetDateTime::from_unix_timestamp_nanos(at.into()).unwrap_or(OffsetDateTime::UNIX_EPOCH);
+    at.to_offset(say::local_offset()).format(format).unwrap_or_default()
 }

@@ -1,67 +1,32 @@
-//! The runs in a ring: the segments that belong together, and a sum of what is in them.
+//! The runs in a ring: the segments that belong together. Of each segment only its begin is read.
 
-use numaestro_engine::Event;
-use numaestro_engine::journal::{self, State};
-use numaestro_recording::{Contents, Segment, Stamp};
-use serde::Serialize;
-use std::collections::BTreeSet;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use numaestro_recording::{Begins, ReadError, Segment};
+use std::time::UNIX_EPOCH;
 
 /// One engine's life on one machine, as far as the ring still has it.
-#[derive(Debug, Clone, Default, Serialize)]
-#[allow(clippy::struct_field_names, reason = "the names are those of the JSON")]
+#[derive(Debug, Clone)]
 pub struct Run {
-    /// The name that its segments have in common.
-    pub run: String,
-    /// Nanoseconds since 1970 of the first event.
-    pub began_ns: u64,
-    /// Nanoseconds since 1970 of the last time that was written.
-    pub until_ns: u64,
-    /// Events of the engine.
-    pub events: u64,
-    /// Applications that it knew.
-    pub programs: usize,
-    /// Bytes on disk.
-    pub bytes: u64,
-    /// The policy at the end.
-    pub policy: String,
-    /// Version of the program that wrote it.
-    pub numaestro: String,
-    /// Its begin is there, so it can be repeated.
-    pub whole: bool,
-    /// Names were left out.
-    pub anonymous: bool,
-    /// Why lines are missing; empty: none are.
-    pub torn: String,
-    /// Its segments, oldest first.
-    #[serde(skip)]
+    /// What its first segment says; an error: the segment cannot be read, and is a run of its own.
+    pub begins: Result<Begins, String>,
+    /// Its segments, oldest first. At least one.
     pub segments: Vec<Segment>,
-    #[serde(skip)]
-    apps: BTreeSet<u64>,
 }
 
-/// The runs, newest first. A segment that cannot be read is a run of its own that says why.
+/// The runs, newest first.
 pub fn of(segments: Vec<Segment>) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
     for segment in segments {
-        // It may have gone, or hold nothing yet: the manager is at work.
-        match segment.read() {
-            Ok(contents) => {
-                let known = runs.iter().position(|run| run.run == contents.begins.run);
-                let place = known.unwrap_or_else(|| {
-                    runs.push(Run::new(&contents));
-                    runs.len() - 1
-                });
-                runs[place].add(segment, &contents);
-            }
-            Err(_) if segment.bytes == 0 => {}
-            Err(cause) => runs.push(Run {
-                began_ns: segment.began_ms * 1_000_000,
-                until_ns: segment.began_ms * 1_000_000,
-                bytes: segment.bytes,
-                torn: cause.to_string(),
-                ..Run::default()
-            }),
+        let begins = match segment.begins() {
+            Ok(begins) => Ok(begins),
+            // It may have gone, or hold nothing yet: the manager is at work.
+            Err(_) if segment.bytes == 0 => continue,
+            Err(ReadError::Io(cause)) if cause.kind() == std::io::ErrorKind::NotFound => continue,
+            Err(cause) => Err(cause.to_string()),
+        };
+        let is_same = |run: &&mut Run| matches!((&run.begins, &begins), (Ok(a), Ok(b)) if a.run == b.run);
+        match runs.iter_mut().find(is_same) {
+            Some(run) => run.segments.push(segment),
+            None => runs.push(Run { begins, segments: vec![segment] }),
         }
     }
     runs.reverse();
@@ -69,80 +34,102 @@ pub fn of(segments: Vec<Segment>) -> Vec<Run> {
 }
 
 impl Run {
-    fn new(contents: &Contents) -> Self {
-        let begins = &contents.begins;
-        Self {
-            run: begins.run.clone(),
-            numaestro: begins.numaestro.clone(),
-            whole: !begins.continues,
-            anonymous: begins.anonymous,
-            ..Self::default()
-        }
+    /// Nanoseconds since 1970 at which its first segment's file was made. Its first events are up
+    /// to [`super::UNKNOWN_NS`] older.
+    pub fn began_ns(&self) -> u64 {
+        began_ns(&self.segments[0])
     }
 
-    fn add(&mut self, segment: Segment, contents: &Contents) {
-        let mut lines = contents.text.lines();
-        let head = lines.next().unwrap_or_default();
-        if let Ok((_, settings, _)) = journal::decode_head(head) {
-            self.policy = settings.policy;
-        }
-        let (mut first, mut latest) = (None, None);
-        for line in lines {
-            if !journal::is_aside(line) {
-                let Ok((at, event, _)) = journal::decode(line) else { continue };
-                first = first.or(Some(at));
-                self.events += 1;
-                match event {
-                    Event::Arrive { app, .. } => drop(self.apps.insert(app.0)),
-                    Event::Policy { policy } => self.policy = policy,
-                    _ => {}
-                }
-            } else if let Some(stamp) = Stamp::decode(line) {
-                latest = Some(stamp);
-                if let (Some(at), 0) = (first, self.began_ns) {
-                    self.began_ns = stamp.wall_at(at);
-                }
-            } else if let Ok(state) = State::decode(line) {
-                first = first.or(Some(state.at));
-                self.policy.clone_from(&state.state.policy);
-                self.apps.extend(state.state.apps.iter().map(|app| app.app.0));
+    /// Nanoseconds since 1970 at which its last segment was written.
+    pub fn written_ns(&self) -> u64 {
+        let written = self.segments[self.segments.len() - 1].written;
+        let since_1970 = written.duration_since(UNIX_EPOCH).unwrap_or_default();
+        u64::try_from(since_1970.as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    /// Bytes on disk.
+    pub fn bytes(&self) -> u64 {
+        self.segments.iter().map(|segment| segment.bytes).sum()
+    }
+
+    /// The segments of a span of time, nanoseconds since 1970, and those before it and behind it
+    /// that may have some of it.
+    pub fn between(&self, since: Option<u64>, until: Option<u64>) -> &[Segment] {
+        let began_before = |at: u64| self.segments.partition_point(|segment| began_ns(segment) <= at);
+        let end = until.map_or(self.segments.len(), |until| began_before(until.saturating_add(super::UNKNOWN_NS)));
+        let begin = since.map_or(0, |since| began_before(since).saturating_sub(1));
+        &self.segments[begin.min(end.saturating_sub(1))..end.max(1)]
+    }
+
+    /// The begin of the newest segments that have at most so many bytes together, nanoseconds since
+    /// 1970; at least one. `None`: all of them have no more.
+    pub fn newest(&self, bytes: u64) -> Option<u64> {
+        let mut sum = 0;
+        let mut newest = None;
+        for segment in self.segments.iter().rev() {
+            sum += segment.bytes;
+            if sum > bytes && newest.is_some() {
+                return newest;
             }
+            newest = Some(began_ns(segment));
         }
-        if let Some(stamp) = latest {
-            self.until_ns = stamp.wall;
-        }
-        if self.began_ns == 0 {
-            self.began_ns = segment.began_ms * 1_000_000;
-        }
-        if let Some(torn) = &contents.torn {
-            self.torn.clone_from(torn);
-        }
-        self.programs = self.apps.len();
-        self.bytes += segment.bytes;
-        self.segments.push(segment);
+        None
+    }
+}
+
+/// Nanoseconds since 1970.
+fn began_ns(segment: &Segment) -> u64 {
+    segment.began_ms.saturating_mul(1_000_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use numaestro_recording::VERSION;
+    use std::time::SystemTime;
+
+    fn run(sizes: &[u64]) -> Run {
+        let segment = |(place, &bytes): (usize, &u64)| Segment {
+            path: format!("{place}").into(),
+            began_ms: 100_000 + 10_000 * place as u64,
+            bytes,
+            written: SystemTime::now(),
+        };
+        let begins = Begins {
+            version: VERSION,
+            numaestro: "0".to_owned(),
+            run: "1".to_owned(),
+            segment: 1,
+            continues: false,
+            anonymous: false,
+        };
+        Run { begins: Ok(begins), segments: sizes.iter().enumerate().map(segment).collect() }
     }
 
-    /// Its begin.
-    pub fn began(&self) -> SystemTime {
-        UNIX_EPOCH + Duration::from_nanos(self.began_ns)
+    #[test]
+    fn segments_of_a_span() {
+        let run = run(&[1; 4]); // They begin at 100 s, 110 s, 120 s and 130 s.
+        let between = |since: Option<u64>, until: Option<u64>| {
+            let nanoseconds = |seconds: Option<u64>| seconds.map(|seconds| seconds * 1_000_000_000);
+            let found = run.between(nanoseconds(since), nanoseconds(until));
+            found.iter().map(|segment| segment.path.display().to_string()).collect::<String>()
+        };
+        assert_eq!(between(None, None), "0123");
+        assert_eq!(between(Some(115), None), "123");
+        assert_eq!(between(Some(115), Some(116)), "1");
+        assert_eq!(between(Some(115), Some(119)), "12", "its first events may be from then");
+        assert_eq!((between(None, Some(50)), between(Some(50), Some(60))), ("0".to_owned(), "0".to_owned()));
+        assert_eq!(between(Some(500), None), "3");
+        assert_eq!(between(Some(500), Some(50)), "0");
     }
 
-    /// Its end so far.
-    pub fn until(&self) -> SystemTime {
-        UNIX_EPOCH + Duration::from_nanos(self.until_ns)
-    }
-
-    /// What people should know about it.
-    pub fn remarks(&self) -> Vec<String> {
-        let mut remarks = Vec::new();
-        if !self.torn.is_empty() {
-            remarks.push(format!("lines are missing: {}", self.torn));
-        } else if !self.whole {
-            remarks.push("the begin is missing".to_owned());
-        }
-        if self.anonymous {
-            remarks.push("without names".to_owned());
-        }
-        remarks
+    #[test]
+    fn the_newest_of_a_size() {
+        let run = run(&[50, 50, 30, 20]);
+        assert_eq!(run.newest(150), None);
+        assert_eq!(run.newest(149), Some(110_000_000_000));
+        assert_eq!(run.newest(50), Some(120_000_000_000));
+        assert_eq!(run.newest(1), Some(130_000_000_000), "at least one");
+        assert_eq!(super::tests::run(&[50]).newest(1), None, "there is no less of it");
     }
 }

@@ -5,16 +5,14 @@
 //! write files for viewers, `show` draws in the terminal. All of them take journals of either
 //! origin.
 
-mod args;
 mod paraver;
 mod perfetto;
 mod show;
 mod timeline;
 
+use crate::cli::{ExportArgs, Format, TraceCommand};
 use crate::output::write;
 use crate::say;
-pub use args::TraceCommand;
-use args::{ExportArgs, Format};
 use timeline::Timeline;
 
 /// The subcommand.

@@ -1,8 +1,8 @@
 //! `numaestro trace show`: draws the run in the terminal, by processor, by application, or one
 //! placement.
 
-use super::args::{Rows, ShowArgs};
 use super::timeline::{How, Span, Timeline};
+use crate::cli::{Rows, ShowArgs};
 use crate::say::{self, counted};
 use crate::sim::chart::{self, IDLE, Row, SIGNS};
 use numaestro_abi::control::letter;

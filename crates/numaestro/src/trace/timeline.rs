@@ -9,8 +9,7 @@ mod kind;
 mod row;
 mod source;
 
-use super::super::sim::WRONG_FILE;
-use crate::say::Failure;
+use crate::record::{Part, Recording};
 use anyhow::Context;
 pub use kind::Kind;
 use numaestro_engine::journal::{self, Picture, State};
@@ -20,8 +19,6 @@ use numaestro_topology::{Machine, PuId};
 pub use row::{AppRow, How, Mark, Phase, Span};
 use source::Source;
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
@@ -59,44 +56,31 @@ impl Timeline {
     /// Reads a journal or a dumped recording. A last line that was cut off (a manager that was
     /// killed) is left out.
     pub fn read(path: &Path) -> anyhow::Result<Self> {
-        let name = path.display();
-        let place = || format!("cannot read {name}");
-        let wrong = |line: u64, problem: &str| {
-            let next = "a journal is written by `numaestro daemon --journal` or `numaestro sim run --journal`";
-            Failure::error(WRONG_FILE, format!("{name}:{line}: {problem}"), next)
-        };
-        let file = File::open(path).with_context(place)?;
-        let written = file.metadata().and_then(|data| data.modified()).with_context(place)?;
-        let mut lines = BufReader::new(file).lines();
-        let head = lines.next().transpose().with_context(place)?.ok_or_else(|| wrong(1, "it is empty"))?;
-        let mut lines = (2..).zip(lines).peekable();
-        let recorded = matches!(lines.peek(), Some((_, Ok(second))) if Begins::decode(second).is_ok());
-        let mut source = Source::new(&head, recorded).map_err(|error| wrong(1, &error.problem))?;
+        let place = || format!("cannot read {}", path.display());
+        let written = path.metadata().and_then(|data| data.modified()).with_context(place)?;
+        let mut journal = Recording::at(path)?.journal(Part::default())?;
+        let is_recorded = journal.coming().is_some_and(|second| Begins::decode(second).is_ok());
+        let mut source = journal.headed(Source::new(journal.head(), is_recorded))?;
         let mut timeline = Self::new(&source.snapshot(), source.machine().clone());
         let mut stamp = None;
-        while let Some((number, line)) = lines.next() {
-            let line = line.with_context(place)?;
-            if journal::is_aside(&line) {
-                stamp = stamp.or_else(|| Stamp::decode(&line));
+        while let Some(line) = journal.line()? {
+            let text = &line.text;
+            if journal::is_aside(text) {
+                stamp = stamp.or_else(|| Stamp::decode(text));
                 if let Source::Recorded { picture, .. } = &mut source
-                    && let Ok(state) = State::decode(&line)
+                    && let Ok(state) = State::decode(text)
                 {
                     timeline.resume(&state);
                     *picture = Picture::of(state.state);
                 }
                 continue;
             }
-            match journal::decode(&line) {
-                Ok((at, event, actions)) => {
-                    source.step(&line, at, &event, &actions).map_err(|error| wrong(number, &error.problem))?;
-                    if let (Event::Arrive { app, .. }, Some(name)) = (&event, journal::name(&line)) {
-                        timeline.apps.entry(app.0).or_default().name = name;
-                    }
-                    timeline.step(at, &event, &actions, &source.snapshot());
-                }
-                Err(_) if lines.peek().is_none() => break,
-                Err(error) => return Err(wrong(number, &error.problem)),
+            let Some((at, event, actions)) = line.understood(journal::decode(text))? else { break };
+            line.followed(source.step(text, at, &event, &actions))?;
+            if let (Event::Arrive { app, .. }, Some(name)) = (&event, journal::name(text)) {
+                timeline.apps.entry(app.0).or_default().name = name;
             }
+            timeline.step(at, &event, &actions, &source.snapshot());
         }
         timeline.close();
         timeline.dated = stamp.is_some();

@@ -10,13 +10,13 @@ mod trial;
 mod verdict;
 
 use crate::cli::WhatIfArgs;
-use crate::record;
+use crate::record::{Part, Recording};
 use crate::say::{self, Failure};
 use crate::sim::{files, policies};
 use anyhow::Context;
 use numaestro_sim::learn::mix::Bound;
 use report::{Program, Report};
-use scene::{Recording, Scene};
+use scene::{Past, Scene};
 use std::path::{Path, PathBuf};
 use trial::{Times, simulate};
 use verdict::{Errors, Verdict, sentence};
@@ -27,13 +27,16 @@ const USUAL: &str = "equi,equip,dss,batch";
 /// The subcommand.
 pub fn what_if(dir: Option<PathBuf>, args: &WhatIfArgs) -> anyhow::Result<u8> {
     files::check_writable(&[args.html.as_ref()])?;
-    let (name, lines) = record::named(dir, args.recording.as_deref())?;
-    let recording = Recording::read(&name, lines)?;
-    let scenes = Bound::BOTH.map(|bound| recording.scene(bound));
+    let recording = Recording::named(dir, args.recording.as_deref())?;
+    let journal = recording.journal(Part::of(&args.part)?)?;
+    let name = journal.name().to_owned();
+    let past = Past::read(journal)?;
+    recording.warn();
+    let scenes = Bound::BOTH.map(|bound| past.scene(bound));
     if let Some(directory) = &args.keep {
         keep(&scenes[0], directory)?;
     }
-    let report = answer(&name, &recording, &scenes, args)?;
+    let report = answer(&name, &past, &scenes, args)?;
     if let Some(path) = &args.html {
         files::write(path, &report.page())?;
     }
@@ -50,7 +53,7 @@ fn keep(scene: &Scene, directory: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn answer(name: &str, recording: &Recording, scenes: &[Scene; 2], args: &WhatIfArgs) -> anyhow::Result<Report> {
+fn answer(name: &str, past: &Past, scenes: &[Scene; 2], args: &WhatIfArgs) -> anyhow::Result<Report> {
     let sets = args.set.iter().map(|set| files::change(set)).collect::<anyhow::Result<Vec<_>>>()?;
     let all = |policy: Option<&str>| -> anyhow::Result<Vec<Times>> {
         let each = scenes.iter().map(|scene| simulate(scene, policy, &sets, args.seeds));
@@ -78,16 +81,16 @@ fn answer(name: &str, recording: &Recording, scenes: &[Scene; 2], args: &WhatIfA
     let assumed = members.iter().filter(|member| !member.program.assumed.is_empty());
     Ok(Report {
         recording: name.to_owned(),
-        policy: recording.policy.clone(),
+        policy: past.policy.clone(),
         makespan_s: real.makespan / 1e9,
         turnaround_s: real.mean_turnaround() / 1e9,
         errors,
-        sentence: sentence(&recording.policy, &verdicts, members.len()),
+        sentence: sentence(&past.policy, &verdicts, members.len()),
         verdicts,
         programs: members.iter().zip(&real.turnarounds).map(|(member, real)| Program::of(member, *real)).collect(),
         streams: scenes[0].streams.iter().filter(|stream| stream.members.len() > 1).count(),
         assumed: assumed.map(|member| member.program.name.clone()).collect(),
-        had_load: recording.had_load,
+        had_load: past.had_load,
         left_out,
     })
 }

@@ -1,10 +1,10 @@
 //! A recording as a scenario of the simulator: its machine, its programs, its arrivals.
 
+use crate::record::Journal;
 use crate::say::Failure;
 use crate::sim::WRONG_FILE;
 use crate::sim::files::quoted;
 use crate::sim::validate::machine;
-use anyhow::Context;
 use numaestro_engine::journal;
 use numaestro_engine::{Action, Event, Nanos};
 use numaestro_sim::learn::journal::{Recorded, Runs};
@@ -23,7 +23,7 @@ const PHASE_NS_LEAST: u64 = 5_000_000;
 
 /// What a recording says.
 #[derive(Debug)]
-pub struct Recording {
+pub struct Past {
     machine: String,
     /// The policy at its begin.
     pub policy: String,
@@ -35,20 +35,14 @@ pub struct Recording {
     pub had_load: bool,
 }
 
-impl Recording {
-    /// Reads a journal line by line, because that of a day is large. `name`: for messages. A last
-    /// line that was cut off is left out.
+impl Past {
+    /// Reads a journal.
     ///
     /// # Errors
     /// Exit code 2: it is no journal, or nobody has run in it.
-    pub fn read(name: &str, mut lines: impl Iterator<Item = std::io::Result<String>>) -> anyhow::Result<Self> {
-        let wrong = |line: usize, problem: &str| {
-            Failure::error(WRONG_FILE, format!("{name}:{line}: {problem}"), "`numaestro record dump` writes journals")
-        };
-        let place = || format!("cannot read {name}");
-        let head = lines.next().transpose().with_context(place)?.unwrap_or_default();
-        let (machine, settings, _) = journal::decode_head(&head).map_err(|error| wrong(1, &error.problem))?;
-        let mut recording = Self {
+    pub fn read(mut journal: Journal<'_>) -> anyhow::Result<Self> {
+        let (machine, settings, _) = journal.headed(journal::decode_head(journal.head()))?;
+        let mut past = Self {
             machine: machine_text(&machine, &settings.reserved)?,
             policy: settings.policy,
             switches: Vec::new(),
@@ -56,20 +50,15 @@ impl Recording {
             had_load: false,
         };
         let mut runs = Runs::default();
-        let mut lines = (2..).zip(lines).peekable();
-        while let Some((number, line)) = lines.next() {
-            let line = line.with_context(place)?;
-            match runs.line(&line) {
-                Err(_) if lines.peek().is_none() => break,
-                outcome => outcome.map_err(|error| wrong(number, &error.problem))?,
-            }
-            recording.note(&line);
+        while let Some(line) = journal.line()? {
+            let Some(()) = line.understood(runs.line(&line.text))? else { break };
+            past.note(&line.text);
         }
-        recording.recorded = runs.recorded(PHASE_NS_LEAST);
-        if recording.recorded.iter().all(|app| app.run.length() == 0) {
-            return Err(wrong(1, "no program has run in it"));
+        past.recorded = runs.recorded(PHASE_NS_LEAST);
+        if past.recorded.iter().all(|app| app.run.length() == 0) {
+            return Err(journal.wrong("no program has run in it"));
         }
-        Ok(recording)
+        Ok(past)
     }
 
     /// Takes from a line what is not of one application.

@@ -1,0 +1,147 @@
+//! Reads a journal line by line, because that of a day is large.
+
+use crate::say::Failure;
+use crate::sim::WRONG_FILE;
+use anyhow::Context;
+use numaestro_engine::journal::JournalError;
+use std::io;
+use std::iter::Peekable;
+
+type Lines<'a> = Box<dyn Iterator<Item = io::Result<String>> + 'a>;
+
+/// A journal that is being read.
+pub struct Journal<'a> {
+    name: String,
+    head: String,
+    lines: Peekable<Lines<'a>>,
+    /// The number of the latest line.
+    number: u64,
+}
+
+/// A line behind the head.
+pub struct Line<'a> {
+    /// Its text, without newline.
+    pub text: String,
+    number: u64,
+    is_last: bool,
+    journal: &'a str,
+}
+
+impl<'a> Journal<'a> {
+    /// Reads the first line. `name`: the journal's, for messages.
+    ///
+    /// # Errors
+    /// There is none, or it cannot be read.
+    pub fn begin(
+        name: impl Into<String>,
+        mut lines: impl Iterator<Item = io::Result<String>> + 'a,
+    ) -> anyhow::Result<Self> {
+        let name = name.into();
+        let head = lines.next().transpose().with_context(|| cannot_read(&name))?;
+        let head = head.ok_or_else(|| wrong(&name, 1, "it is empty"))?;
+        let lines: Lines<'a> = Box::new(lines);
+        Ok(Self { name, head, lines: lines.peekable(), number: 1 })
+    }
+
+    /// The first line.
+    pub fn head(&self) -> &str {
+        &self.head
+    }
+
+    /// For people.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What a reader made of the head.
+    ///
+    /// # Errors
+    /// Exit code 2: it could not be understood.
+    pub fn headed<T>(&self, outcome: Result<T, JournalError>) -> anyhow::Result<T> {
+        outcome.map_err(|error| self.wrong(&error.problem))
+    }
+
+    /// There is something wrong with the whole of it: exit code 2.
+    pub fn wrong(&self, problem: &str) -> anyhow::Error {
+        wrong(&self.name, 1, problem)
+    }
+
+    /// The line that comes next, but not yet.
+    pub fn coming(&mut self) -> Option<&str> {
+        self.lines.peek()?.as_deref().ok()
+    }
+
+    /// The next line.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn line(&mut self) -> anyhow::Result<Option<Line<'_>>> {
+        let Some(text) = self.lines.next() else { return Ok(None) };
+        let text = text.with_context(|| cannot_read(&self.name))?;
+        self.number += 1;
+        let is_last = self.lines.peek().is_none();
+        Ok(Some(Line { text, number: self.number, is_last, journal: &self.name }))
+    }
+}
+
+impl Line<'_> {
+    /// What a reader made of it. `None`: it is a last line that was cut off, because its writer was
+    /// killed.
+    ///
+    /// # Errors
+    /// Exit code 2: it could not be understood, and is not the last.
+    pub fn understood<T>(&self, outcome: Result<T, JournalError>) -> anyhow::Result<Option<T>> {
+        match outcome {
+            Ok(known) => Ok(Some(known)),
+            Err(_) if self.is_last => Ok(None),
+            Err(error) => self.followed(Err(error)).map(Some),
+        }
+    }
+
+    /// What a reader made of a line that was not cut off.
+    ///
+    /// # Errors
+    /// Exit code 2: it says what cannot be.
+    pub fn followed<T>(&self, outcome: Result<T, JournalError>) -> anyhow::Result<T> {
+        outcome.map_err(|error| wrong(self.journal, self.number, &error.problem))
+    }
+}
+
+fn cannot_read(name: &str) -> String {
+    format!("cannot read {name}")
+}
+
+fn wrong(name: &str, line: u64, problem: &str) -> anyhow::Error {
+    let next = "journals are written by `numaestro record dump`, `daemon --journal` and `sim run --journal`";
+    Failure::error(WRONG_FILE, format!("{name}:{line}: {problem}"), next)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use numaestro_engine::journal;
+
+    const EVENT: &str = r#"{"at":1,"event":{"what":"timer"},"actions":[]}"#;
+
+    fn read(lines: &[&str]) -> Result<u64, String> {
+        let lines = lines.iter().map(|&line| Ok(line.to_owned()));
+        let mut journal = Journal::begin("x", lines).map_err(|error| error.to_string())?;
+        let mut events = 0;
+        while let Some(line) = journal.line().map_err(|error| error.to_string())? {
+            match line.understood(journal::decode(&line.text)) {
+                Ok(Some(_)) => events += 1,
+                Ok(None) => break,
+                Err(error) => return Err(error.to_string()),
+            }
+        }
+        Ok(events)
+    }
+
+    #[test]
+    fn a_last_line_may_be_cut_off_and_no_other() {
+        assert_eq!(read(&["head", EVENT, EVENT]), Ok(2));
+        assert_eq!(read(&["head", EVENT, &EVENT[..9]]), Ok(1));
+        assert!(read(&["head", EVENT, &EVENT[..9], EVENT]).unwrap_err().starts_with("x:3: "));
+        assert!(read(&[]).unwrap_err().starts_with("x:1: it is empty"));
+    }
+}

@@ -1,0 +1,128 @@
+//! Parts of a journal against the whole.
+
+use super::*;
+use numaestro_engine::explain::Chronicle;
+use numaestro_engine::{Engine, Settings, Wish};
+
+const MS: u64 = 1_000_000;
+/// The wall clock when the journal's clock began.
+const EPOCH: u64 = 1_700_000_000_000_000_000;
+
+/// Programs come and go, an event each millisecond from the first on, a stamp behind each third.
+fn journal(is_stamped: bool) -> Vec<String> {
+    let machine = numaestro_topology::synthetic::parse("numa:2 core:4 pu:1").unwrap();
+    let settings = Settings::default();
+    let mut engine = Engine::new(machine.clone(), settings.clone(), 1).unwrap();
+    let mut lines = vec![journal::encode_head(&machine, &settings, 1)];
+    let arrive = |app, request| Event::Arrive { app: AppId(app), wish: Wish::new(request) };
+    let events = [
+        (arrive(1, 8), Some("cg")),
+        (Event::Adopted { app: AppId(1), epoch: 1 }, None),
+        (arrive(2, 6), Some("ft")),
+        (Event::Adopted { app: AppId(1), epoch: 2 }, None),
+        (Event::Adopted { app: AppId(2), epoch: 1 }, None),
+        (Event::Request { app: AppId(2), processors: 2 }, None),
+        (Event::Policy { policy: "dss".to_owned() }, None),
+        (arrive(3, 2), Some("ep")),
+        (Event::Depart { app: AppId(1) }, None),
+    ];
+    for (number, (event, name)) in (1..).zip(events) {
+        let mut actions = Vec::new();
+        engine.step(number * MS, &event, &mut actions);
+        lines.push(journal::encode_named(number * MS, name, &event, &actions));
+        if is_stamped && number % 3 == 0 {
+            lines.push(Stamp { at: number * MS, wall: EPOCH + number * MS }.encode());
+        }
+    }
+    lines
+}
+
+fn cut(lines: &[String], since: Option<Moment>, until: Option<Moment>) -> anyhow::Result<Vec<String>> {
+    let read = || lines.iter().map(|line| Ok(line.clone()));
+    let part = Cut::new(read(), Part { since, until }, Origin::of(read())?)?;
+    part.map(|line| Ok(line?)).collect()
+}
+
+fn events(lines: &[String]) -> Vec<&String> {
+    lines.iter().skip(1).filter(|line| !journal::is_aside(line)).collect()
+}
+
+fn heard(lines: &[String]) -> Chronicle {
+    let mut chronicle = Chronicle::new(&lines[0], 100).unwrap();
+    lines[1..].iter().for_each(|line| chronicle.line(line).unwrap());
+    chronicle
+}
+
+/// The whole journal up to a time.
+fn up_to(lines: &[String], at: u64) -> Vec<String> {
+    let is_in = |line: &&String| time_of_history(line).is_none_or(|time| time <= at);
+    lines.iter().filter(is_in).cloned().collect()
+}
+
+#[test]
+fn a_part_has_its_events_and_the_state_before_them() {
+    for is_stamped in [true, false] {
+        let whole = journal(is_stamped);
+        for (since, until) in (1..=10).flat_map(|since| (since..=11).map(move |until| (since, until))) {
+            // The first event is at 1 ms.
+            let after = |at: u64| Moment::After((at - 1) * MS);
+            let wall = |at: u64| Moment::Wall(EPOCH + at * MS);
+            let part = cut(&whole, Some(after(since)), Some(after(until))).unwrap();
+            if is_stamped {
+                assert_eq!(part, cut(&whole, Some(wall(since)), Some(wall(until))).unwrap(), "{since} to {until}");
+            }
+            let expected: Vec<&String> = events(&whole)
+                .into_iter()
+                .filter(|line| time_of_history(line).is_some_and(|at| (since * MS..=until * MS).contains(&at)))
+                .collect();
+            assert_eq!(events(&part), expected, "{since} to {until}");
+            let (told, known) = (heard(&part), heard(&up_to(&whole, until * MS)));
+            let names = |chronicle: &Chronicle| {
+                let apps = chronicle.snapshot().apps.iter();
+                apps.map(|app| chronicle.names().get(&app.app).cloned()).collect::<Vec<_>>()
+            };
+            assert_eq!(told.snapshot().apps, known.snapshot().apps, "{since} to {until}");
+            assert_eq!(told.snapshot().pus, known.snapshot().pus, "{since} to {until}");
+            assert_eq!(told.snapshot().policy, known.snapshot().policy, "{since} to {until}");
+            assert_eq!(names(&told), names(&known), "{since} to {until}");
+            assert_eq!(Begins::decode(&part[1]).unwrap().continues, since > 1);
+            assert_eq!(part.iter().any(|line| stamp_of(line).is_some()), is_stamped);
+        }
+    }
+}
+
+#[test]
+fn a_part_of_a_part_is_one() {
+    let whole = journal(true);
+    let at = |at: u64| Some(Moment::Wall(EPOCH + at * MS));
+    let outer = cut(&whole, at(3), at(8)).unwrap();
+    let inner = cut(&outer, at(5), at(7)).unwrap();
+    let direct = cut(&whole, at(5), at(7)).unwrap();
+    assert_eq!(events(&inner), events(&direct));
+    assert_eq!(heard(&inner).snapshot(), heard(&direct).snapshot());
+}
+
+#[test]
+fn an_end_alone_changes_nothing_before_it() {
+    let whole = journal(true);
+    let part = cut(&whole, None, Some(Moment::After(4 * MS))).unwrap();
+    assert_eq!(part[..6], whole[..6]);
+    assert_eq!(events(&part).len(), 5);
+}
+
+#[test]
+fn what_cannot_be_cut_is_said() {
+    let problem = |lines: &[String], since, until| cut(lines, since, until).unwrap_err().to_string();
+    let wall = Some(Moment::Wall(EPOCH));
+    assert!(problem(&journal(false), wall, None).contains("no times of day"));
+    assert!(problem(&journal(false), None, wall).contains("no times of day"));
+    let (early, late) = (Some(Moment::After(MS)), Some(Moment::After(2 * MS)));
+    assert!(problem(&journal(true), late, early).contains("ends before it begins"));
+    let mut wrong = journal(true);
+    wrong[2] = "{\"at\":2000000,\"event\":".to_owned();
+    assert!(problem(&wrong, late, None).contains("line 3"));
+    let mut torn = journal(true);
+    torn.truncate(3);
+    torn[2].truncate(40);
+    assert_eq!(events(&cut(&torn, late, None).unwrap()).len(), 0, "a last line may be cut off");
+}
