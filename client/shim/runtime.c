@@ -152,7 +152,7 @@ static struct nm_runtime *make(uintptr_t base, void *symbol)
     r->handle = handle;
     if (r->kmp) {
         start_libomp(r);
-        r->blocktime = r->get_blocktime ? r->get_blocktime() : 0;
+        nm_spin_shorten(r);
         nm_kmp_find(r);
     } else {
         nm_spin_find(r);

@@ -43,7 +43,7 @@ struct nm_runtime {
     unsigned (*sections_start)(unsigned);
     void (*set_blocktime)(int);
     int (*get_blocktime)(void);
-    int blocktime; /* the program's own, milliseconds */
+    int blocktime; /* time that threads spin on processors of their own, milliseconds */
     /* spin.c: libgomp's spin count, NULL where it was not found */
     volatile uint64_t *spin_count;
     uint64_t spin_now;
@@ -271,6 +271,7 @@ int nm_sizing_bind_thread(const void *caller, pthread_t thread, size_t bytes, co
 
 /* spin.c */
 void nm_spin_find(struct nm_runtime *runtime);
+void nm_spin_shorten(struct nm_runtime *runtime);
 void nm_spin_for(struct nm_runtime *runtime, bool waiting_hurts);
 void nm_sleep_pool(struct nm_runtime *runtime, uint32_t team);
 void nm_tell_pool(struct nm_runtime *runtime, uint32_t team);

@@ -22,6 +22,8 @@
 #define SPIN_MARK 300089ull
 #define SPIN_TARGET_NS 3000000ull /* libgomp's own aim; its count of 300000 assumes 10 ns a pause */
 #define SPIN_LEAST 20000ull
+#define BLOCKTIME_DEFAULT_MS 200
+#define BLOCKTIME_MS 3 /* as libgomp */
 
 struct mark_query {
     uintptr_t base;
@@ -92,6 +94,18 @@ void nm_spin_find(struct nm_runtime *runtime)
     runtime->spin_count = query.count == 1 ? query.found : NULL;
     runtime->spins = true;
     runtime->spin_now = SPIN_MARK;
+}
+
+/* libomp's threads spin 200 ms. A program that waits that long for something else looks busy, and
+ * nobody gets its processors. Unless the user chose a time, the threads spin as long as libgomp's:
+ * a wake-up is a small part of a longer gap. */
+void nm_spin_shorten(struct nm_runtime *runtime)
+{
+    runtime->blocktime = runtime->get_blocktime ? runtime->get_blocktime() : 0;
+    if (!runtime->set_blocktime || runtime->blocktime != BLOCKTIME_DEFAULT_MS || getenv("KMP_BLOCKTIME"))
+        return;
+    runtime->blocktime = BLOCKTIME_MS;
+    runtime->set_blocktime(BLOCKTIME_MS);
 }
 
 static __attribute__((noinline)) void change(struct nm_runtime *runtime, bool waiting_hurts)

@@ -346,3 +346,30 @@ fn a_profile_with_a_wrong_rule_is_refused() {
         assert!(!told.status.success() && text.contains(hint), "{text}");
     }
 }
+
+/// A program that waits for something else can lend only what its threads do not use.
+#[test]
+fn threads_that_wait_for_a_region_sleep_soon() {
+    let _turn = turn();
+    if processors() < 2 {
+        skip!("one processor only");
+    }
+    let manager = Manager::started();
+    let used = |compiler: &str, blocktime: Option<&str>| {
+        let program = program(compiler, "waits")?;
+        let mut command = manager.run_command([&program]);
+        command.envs(blocktime.map(|time| ("KMP_BLOCKTIME", time)));
+        let ended = ended::run(&mut command);
+        let said = ended.stdout.strip_prefix("2 threads ").and_then(|rest| rest.strip_suffix(" ms\n"));
+        Some(said.unwrap_or_else(|| panic!("{}{}", ended.stdout, ended.stderr)).parse::<u64>().expect("a number"))
+    };
+    for compiler in ["gcc", "clang"] {
+        let Some(own) = used(compiler, None) else { continue };
+        assert!(own < 40, "{compiler}: its threads used {own} ms");
+    }
+    // The user's word counts, and the test would notice threads that spin. Others may be at work.
+    if used("clang", None).is_some() {
+        let spins = || used("clang", Some("200")).is_some_and(|used| used >= 40);
+        assert!((0..5).any(|_| spins()), "threads that shall spin 200 ms sleep at once");
+    }
+}

@@ -13,7 +13,7 @@ const SEGMENTS: u64 = 8;
 /// The smallest segment, bytes: below that a file's head would be most of it.
 const SEGMENT_BYTES_MIN: u64 = 64 << 10;
 /// The largest segment, bytes. A reader of a part goes through one segment in vain, at most.
-const SEGMENT_BYTES_MAX: u64 = 4 << 20;
+const SEGMENT_BYTES_MAX: u64 = 1 << 20;
 
 /// The bounds of a ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -258,14 +258,19 @@ impl Chronicle {
         words
     }
 
-    /// Why an application has what it has, and no more: one sentence.
+    /// Applications that do not wait for processors of their own.
+    pub fn running(&self) -> usize {
+        self.snapshot().apps.iter().filter(|app| app.state != AppState::Waiting).count()
+    }
+
+    /// Why an application has what it has, and no more: one sentence. It follows from the
+    /// application's snapshot, the policy, and [`Self::running`].
     pub fn reason(&self, app: &AppSnapshot) -> String {
         if !app.why.is_empty() {
             return app.why.clone();
         }
         let share = Rule::Share.named(self.policy()).name;
-        let runs = |other: &&AppSnapshot| other.app != app.app && other.state != AppState::Waiting;
-        let others = self.snapshot().apps.iter().filter(runs).count();
+        let others = self.running().saturating_sub(usize::from(app.state != AppState::Waiting));
         match app.state {
             AppState::Waiting => format!("it waits for processors of its own: number {} in the queue", app.position),
             AppState::Wrapper => "its children run; it holds no processors itself".to_owned(),

@@ -31,7 +31,7 @@ use std::sync::Arc;
 
 /// A page of a recording has the newest events by itself: so many bytes of the ring, that it opens
 /// at once.
-const PAGE_BYTES: u64 = 1 << 20;
+const PAGE_BYTES: u64 = 2 << 20;
 
 /// The subcommand.
 pub fn dashboard(dir: Option<PathBuf>, args: &DashboardArgs) -> anyhow::Result<u8> {

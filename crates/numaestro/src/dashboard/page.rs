@@ -31,7 +31,7 @@ pub fn file<W: Write>(mut out: W, messages: impl FnOnce(&mut dyn Write) -> anyho
                   script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:\">\n";
     write!(out, "{HEAD}{policy}<style>{STYLE}</style>\n</head>\n<body>\n<div id=\"app\"></div>\n")?;
     write!(out, "<script type=\"application/octet-stream\" id=\"recording\" data-encoding=\"gzip\">")?;
-    let packed = GzEncoder::new(EncoderWriter::new(&mut out, &STANDARD), Compression::default());
+    let packed = GzEncoder::new(EncoderWriter::new(&mut out, &STANDARD), Compression::new(3));
     // Messages are written in many small pieces.
     let mut packed = BufWriter::new(packed);
     messages(&mut packed)?;

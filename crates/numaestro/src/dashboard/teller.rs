@@ -31,6 +31,7 @@ struct Told {
     policy: String,
     pus: Vec<PuSnapshot>,
     seen: Vec<AppSnapshot>,
+    running: usize,
     apps: BTreeMap<AppId, App>,
 }
 
@@ -147,13 +148,27 @@ impl Teller {
             if told.pus.get(place) != Some(pu) {
                 let guests = pu.guests.iter().map(|app| app.0).collect();
                 step.pus.push((place as u32, pu.state_name(), pu.owner.map(|app| app.0), guests));
+                match told.pus.get_mut(place) {
+                    Some(known) => known.clone_from(pu),
+                    None => told.pus.push(pu.clone()),
+                }
             }
         }
         // Nothing of an application's words changes while no application does.
         if !step.pus.is_empty() || step.policy.is_some() || told.seen != now.apps {
-            let gone = told.apps.extract_if(.., |app, _| now.apps.iter().all(|entry| entry.app != *app));
+            let gone =
+                told.apps.extract_if(.., |app, _| now.apps.binary_search_by_key(app, |entry| entry.app).is_err());
             step.gone = gone.map(|(app, _)| app.0).collect();
+            // What is said of an application follows from these three.
+            let running = chronicle.running();
+            let is_told = |seen: &AppSnapshot| {
+                let place = told.seen.binary_search_by_key(&seen.app, |before| before.app);
+                place.is_ok_and(|place| told.seen[place] == *seen)
+            };
             for seen in &now.apps {
+                if step.policy.is_none() && running == told.running && is_told(seen) {
+                    continue;
+                }
                 let app = of(chronicle, seen);
                 if told.apps.get(&seen.app) != Some(&app) {
                     told.apps.insert(seen.app, app.clone());
@@ -161,8 +176,8 @@ impl Teller {
                 }
             }
             told.seen.clone_from(&now.apps);
+            told.running = running;
         }
-        told.pus.clone_from(&now.pus);
         step
     }
 }
