@@ -150,15 +150,13 @@ static struct nm_runtime *make(uintptr_t base, void *symbol)
         return NULL;
     r->base = base;
     r->handle = handle;
+    nm_spin_find(r);
     if (r->kmp) {
         start_libomp(r);
-        nm_spin_shorten(r);
         nm_kmp_find(r);
     } else {
-        nm_spin_find(r);
         nm_gomp_find(r, handle);
     }
-    r->spins = true;
     /* The user forbids it, or set a value that the runtime does not understand. */
     r->fixed = getenv("OMP_DYNAMIC") && !(r->get_dynamic && r->get_dynamic());
     runtimes_count++;

@@ -271,7 +271,6 @@ int nm_sizing_bind_thread(const void *caller, pthread_t thread, size_t bytes, co
 
 /* spin.c */
 void nm_spin_find(struct nm_runtime *runtime);
-void nm_spin_shorten(struct nm_runtime *runtime);
 void nm_spin_for(struct nm_runtime *runtime, bool waiting_hurts);
 void nm_sleep_pool(struct nm_runtime *runtime, uint32_t team);
 void nm_tell_pool(struct nm_runtime *runtime, uint32_t team);

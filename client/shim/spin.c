@@ -89,7 +89,7 @@ void nm_spin_find(struct nm_runtime *runtime)
 {
     const char *asked = getenv("GOMP_SPINCOUNT");
     struct mark_query query = {.base = runtime->base};
-    if (asked && strtoull(asked, NULL, 10) == SPIN_MARK)
+    if (!runtime->kmp && asked && strtoull(asked, NULL, 10) == SPIN_MARK)
         dl_iterate_phdr(find_mark, &query);
     runtime->spin_count = query.count == 1 ? query.found : NULL;
     runtime->spins = true;
@@ -99,21 +99,29 @@ void nm_spin_find(struct nm_runtime *runtime)
 /* libomp's threads spin 200 ms. A program that waits that long for something else looks busy, and
  * nobody gets its processors. Unless the user chose a time, the threads spin as long as libgomp's:
  * a wake-up is a small part of a longer gap. */
-void nm_spin_shorten(struct nm_runtime *runtime)
+static int shortened(int blocktime)
 {
-    runtime->blocktime = runtime->get_blocktime ? runtime->get_blocktime() : 0;
-    if (!runtime->set_blocktime || runtime->blocktime != BLOCKTIME_DEFAULT_MS || getenv("KMP_BLOCKTIME"))
-        return;
-    runtime->blocktime = BLOCKTIME_MS;
-    runtime->set_blocktime(BLOCKTIME_MS);
+    return blocktime == BLOCKTIME_DEFAULT_MS && !getenv("KMP_BLOCKTIME") ? BLOCKTIME_MS : blocktime;
+}
+
+static void change_libomp(struct nm_runtime *runtime, bool waiting_hurts)
+{
+    bool first = runtime->spin_now == SPIN_MARK;
+    /* The program may have set another time meanwhile. */
+    if (runtime->spins && runtime->get_blocktime)
+        runtime->blocktime = runtime->get_blocktime();
+    if (first)
+        runtime->blocktime = shortened(runtime->blocktime);
+    runtime->spin_now = 0;
+    runtime->spins = !waiting_hurts;
+    if (runtime->set_blocktime)
+        runtime->set_blocktime(waiting_hurts ? 0 : runtime->blocktime);
 }
 
 static __attribute__((noinline)) void change(struct nm_runtime *runtime, bool waiting_hurts)
 {
     if (runtime->kmp) {
-        if (runtime->set_blocktime)
-            runtime->set_blocktime(waiting_hurts ? 0 : runtime->blocktime);
-        runtime->spins = !waiting_hurts;
+        change_libomp(runtime, waiting_hurts);
         return;
     }
     runtime->spin_now = waiting_hurts ? 0 : calibrated();

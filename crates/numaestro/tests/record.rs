@@ -120,18 +120,34 @@ fn a_part_of_a_recording_is_one_of_its_own() {
     assert!(!part.contains("\"name\":\"early\"") && part.contains("\"name\":\"later\""), "{part}");
     let before = dump(&user, &["--until", "+1ns"]);
     assert!(before.contains("early") && !before.contains("later"), "{before}");
-    // By times of day: nothing of it is from the day before.
-    let none = dump(&user, &["--since", "1d ago", "--until", "23h ago"]);
-    assert!(!none.contains("\"event\""), "{none}");
     assert_eq!(dump(&user, &["--since", "1d ago"]).matches("\"event\"").count(), whole.matches("\"event\"").count());
     let wrong = user.output(["record", "dump", "--since", "yesterday"]);
     assert_eq!(wrong.status.code(), Some(64));
     assert!(text(&wrong.stderr).contains("`yesterday` is no time"), "{}", text(&wrong.stderr));
     let wrong = user.output(["record", "dump", "--since", "+2s", "--until", "+1s"]);
+    assert_eq!(wrong.status.code(), Some(64));
     assert!(text(&wrong.stderr).contains("ends before it begins"), "{}", text(&wrong.stderr));
+    // A part that lies outside.
+    let outside = user.output(["record", "dump", "--until", "1d ago"]);
+    assert_eq!(outside.status.code(), Some(1));
+    assert!(text(&outside.stderr).contains("behind this part"), "{}", text(&outside.stderr));
+    let live = user.output(["dashboard", "--since", "1h ago"]);
+    assert_eq!(live.status.code(), Some(64), "{}", text(&live.stderr));
+    // What is no journal is said with code 2, and a pipe is read once.
+    let notes = user.path("notes").display().to_string();
+    std::fs::write(&notes, "no journal\n").expect("written");
+    for words in [&["what-if", &notes, "--since", "+1s"][..], &["dashboard", &notes, "--since", "+1s"]] {
+        let wrong = user.output(words);
+        assert!(text(&wrong.stderr).contains("notes:1: "), "{}", text(&wrong.stderr));
+        assert_eq!(wrong.status.code(), Some(2), "{}", text(&wrong.stderr));
+    }
     // A page of it, and a picture.
     let (file, page) = (user.path("part.journal").display().to_string(), user.path("part.html").display().to_string());
     dump(&user, &["--since", &between, "-o", &file]);
+    let pipe = format!("cat '{file}' | \"$0\" \"$@\"");
+    let mut piped = user.wrapped(&["sh", "-c", &pipe], ["explain", "--from", "/dev/stdin", "--at", "+1ns"]);
+    let output = piped.output().expect("a shell");
+    assert!(text(&output.stdout).contains("early"), "{}{}", text(&output.stdout), text(&output.stderr));
     let drawn = user.output(["trace", "show", &file]);
     assert!(text(&drawn.stdout).contains("early"), "{}{}", text(&drawn.stdout), text(&drawn.stderr));
     let made = user.output(["dashboard", "1", "--since", &between, "--output", &page]);

@@ -26,6 +26,6 @@ mod ring;
 mod writer;
 
 pub use lines::{Begins, Stamp, VERSION};
-pub use reader::{Contents, ReadError};
+pub use reader::{Contents, Opening, ReadError};
 pub use ring::{Limits, Ring, Segment};
 pub use writer::Recorder;

@@ -21,6 +21,15 @@ pub struct Contents {
     pub torn: Option<String>,
 }
 
+/// The begin of a segment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Opening {
+    /// The format, and the run that it belongs to.
+    pub begins: Begins,
+    /// The moment at which its first frame was written.
+    pub stamp: Stamp,
+}
+
 /// A segment that cannot be read at all.
 #[derive(Debug)]
 pub enum ReadError {
@@ -66,17 +75,20 @@ impl Segment {
         Ok(Contents { begins, text, torn })
     }
 
-    /// Reads the format, and the run that it belongs to: its first frame alone.
+    /// Reads its first frame alone.
     ///
     /// # Errors
     /// As [`Self::read`].
-    pub fn begins(&self) -> Result<Begins, ReadError> {
+    pub fn opening(&self) -> Result<Opening, ReadError> {
         let mut bytes = Vec::new();
         let torn = match frame(&mut self.open()?, &mut bytes)? {
             Frame::Whole | Frame::None => None,
             Frame::Torn(why) => Some(why),
         };
-        Ok(checked(bytes, torn.as_deref())?.0)
+        let (begins, text) = checked(bytes, torn.as_deref())?;
+        let stamp = text.lines().next_back().and_then(Stamp::decode);
+        let stamp = stamp.ok_or_else(|| ReadError::Format("its first frame has no stamp".to_owned()))?;
+        Ok(Opening { begins, stamp })
     }
 
     fn open(&self) -> io::Result<BufReader<File>> {

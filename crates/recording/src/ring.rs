@@ -12,7 +12,8 @@ const SUFFIX: &str = ".journal.lz4";
 const SEGMENTS: u64 = 8;
 /// The smallest segment, bytes: below that a file's head would be most of it.
 const SEGMENT_BYTES_MIN: u64 = 64 << 10;
-/// The largest segment, bytes. A reader of a part goes through one segment in vain, at most.
+/// No segment is expected to have more bytes than about this: a reader of a part goes through
+/// segments in vain.
 const SEGMENT_BYTES_MAX: u64 = 1 << 20;
 
 /// The bounds of a ring.

@@ -14,6 +14,8 @@ pub enum BenchCommand {
     Adopt(ProbeArgs),
     /// Time from `numaestro set` until a limit is in force, in regions of 50 µs.
     Set(ProbeArgs),
+    /// What a program notices of a manager that records.
+    Record(ProbeArgs),
     /// Time to take processors back from 64 threads that do not react.
     Takeback(ProbeArgs),
     /// Time from `kill -9` of a program until another has its processors.
@@ -109,7 +111,7 @@ pub struct PlaceArgs {
     pub numaestro: Option<PathBuf>,
 }
 
-/// `numaestro bench shim`, `adopt`, `set`, `takeback`, `kill`, `builds`, `turns`.
+/// `numaestro bench shim`, `adopt`, `set`, `record`, `takeback`, `kill`, `builds`, `turns`.
 #[derive(Debug, Clone, Args)]
 pub struct ProbeArgs {
     /// Repetitions [default: as the measurement needs].

@@ -71,6 +71,8 @@ pub const SHIM_NS: [f64; 2] = [20.0, 30.0];
 pub const ADOPT_US: [f64; 2] = [100.0, 1000.0];
 /// Microseconds from `set` until the limit is in force in regions of 50 µs: 99th percentile.
 pub const SET_US: f64 = 2000.0;
+/// The time until a limit is in force, and that of a region, recording by not recording: median.
+pub const RECORDING: f64 = 1.01;
 /// Milliseconds to take processors back from 64 threads that do not react.
 pub const TAKEBACK_MS: f64 = 2.0;
 /// Milliseconds from the death of a program until another has its processors.

@@ -150,6 +150,15 @@ impl Managed {
         Ok(())
     }
 
+    /// Begins to record.
+    pub fn record(&self) -> Result<()> {
+        let output = self.command().args(["record", "on"]).output()?;
+        if !output.status.success() {
+            bail!("`numaestro record on` fails: {}", String::from_utf8_lossy(&output.stderr).trim());
+        }
+        Ok(())
+    }
+
     /// Its process id.
     pub fn pid(&self) -> u32 {
         self.child.id()

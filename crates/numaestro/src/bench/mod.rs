@@ -42,6 +42,7 @@ pub fn run(command: &BenchCommand) -> anyhow::Result<ExitCode> {
         BenchCommand::Shim(args) => probe::shim(args),
         BenchCommand::Adopt(args) => probe::adopt(args),
         BenchCommand::Set(args) => probe::set(args),
+        BenchCommand::Record(args) => probe::record(args),
         BenchCommand::Takeback(args) => probe::takeback(args),
         BenchCommand::Kill(args) => probe::kill(args),
         BenchCommand::Builds(args) => probe::builds(args),

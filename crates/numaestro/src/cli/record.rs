@@ -50,7 +50,8 @@ Examples: numaestro record dump -o today.journal && numaestro trace show today.j
           numaestro record dump 3 --anonymous -o for-a-bug-report.journal
           numaestro record dump --since 14:00 --until 14:10 -o slow.journal
 
-A recording whose begin the ring has removed starts with the whole state, and so does a part. `trace` draws it, `sim replay` cannot repeat it.")]
+A recording whose begin the ring has removed starts with the whole state, and so does a part from its middle. `trace` draws it,
+`sim replay` cannot repeat it.")]
 pub struct RecordDumpArgs {
     /// Its number in the list: 1 is the newest.
     #[arg(value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]

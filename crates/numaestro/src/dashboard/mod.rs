@@ -20,6 +20,7 @@ mod watch;
 
 use crate::cli::DashboardArgs;
 use crate::record::{Part, Recording};
+use crate::say::Failure;
 use crate::{manager, say};
 use access::Token;
 use anyhow::Context;
@@ -37,15 +38,20 @@ const PAGE_BYTES: u64 = 2 << 20;
 pub fn dashboard(dir: Option<PathBuf>, args: &DashboardArgs) -> anyhow::Result<u8> {
     match &args.recording {
         Some(recording) => of_recording(dir, recording, args),
-        None => live(dir, args),
+        None if Part::of(&args.part)?.is_whole() => live(dir, args),
+        None => {
+            let next = "name one, as in `numaestro dashboard 1 --since 14:00`";
+            Err(Failure::error(say::USAGE, "--since and --until name a part of a recording", next))
+        }
     }
 }
 
 fn of_recording(dir: Option<PathBuf>, name: &str, args: &DashboardArgs) -> anyhow::Result<u8> {
     let recording = Recording::named(dir, Some(name))?;
-    let asked = Part::of(&args.part)?;
-    let newest = if asked.is_whole() { recording.newest(PAGE_BYTES) } else { None };
-    let part = Part { since: asked.since.or(newest), ..asked };
+    let part = Part::of(&args.part)?;
+    let newest = if part.is_whole() { recording.newest(PAGE_BYTES) } else { None };
+    let has_more = newest.is_some();
+    let recording = newest.unwrap_or(recording);
     let path = match &args.output {
         Some(path) => path.clone(),
         None => usual_output(name),
@@ -54,7 +60,7 @@ fn of_recording(dir: Option<PathBuf>, name: &str, args: &DashboardArgs) -> anyho
     recording.warn();
     let events = say::counted(usize::try_from(events)?, "event");
     say::print(&format!("{}: {events}; open it in a browser\n", path.display()))?;
-    if newest.is_some() {
+    if has_more {
         say::note("these are the newest events; --since and --until choose others, `--since +0s` takes all");
     }
     Ok(say::OK)

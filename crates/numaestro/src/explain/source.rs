@@ -2,11 +2,12 @@
 
 use crate::manager::{self, Manager};
 use crate::moment::Moment;
-use crate::record::{Journal, Part, Recording, stamp_of, time_of_history};
+use crate::record::{Journal, Part, Recording, numbered, stamp_of, time_of_history};
 use crate::say::{self, Failure};
 use numaestro_abi::control::{Alternative, AppName, History, Reply, Request};
 use numaestro_engine::Nanos;
 use numaestro_engine::explain::Chronicle;
+use numaestro_engine::journal;
 use numaestro_recording::Stamp;
 use std::path::{Path, PathBuf};
 use time::{OffsetDateTime, UtcOffset};
@@ -124,7 +125,7 @@ fn of_recording(recording: &Recording, at: Option<Moment>) -> anyhow::Result<Kno
 
 /// What the manager has told of its past.
 fn remembered(journal: &str) -> anyhow::Result<Journal<'_>> {
-    Journal::begin("the manager's memory", journal.lines().map(|line| Ok(line.to_owned())))
+    Journal::begin("the manager's memory", numbered(journal.lines().map(|line| Ok(line.to_owned()))))
 }
 
 /// Hears a journal's lines up to a time. Clocks of people are set from time to time: the latest
@@ -133,16 +134,40 @@ fn hear(mut journal: Journal<'_>, until: Option<Nanos>) -> anyhow::Result<Known>
     let mut chronicle = journal.headed(Chronicle::new(journal.head(), DECISIONS_MOST))?;
     let (mut stamp, mut first) = (None, None);
     while let Some(line) = journal.line()? {
-        let at = time_of_history(&line.text);
+        let known = time_of_history(&line.text);
+        let at = known.or_else(|| Some(journal::decode_veiled(&line.text)?.0));
         if until.is_some_and(|until| at.is_some_and(|at| at > until)) {
             break;
         }
         let Some(()) = line.understood(chronicle.line(&line.text))? else { break };
         stamp = stamp_of(&line.text).or(stamp);
-        first = first.or(at);
+        first = first.or(known);
     }
     let offset = say::local_offset();
     let now = OffsetDateTime::now_utc().to_offset(offset);
     let clock = Clock { stamp, first: first.unwrap_or_default(), offset, now };
     Ok(Known { chronicle, clock, app: None, alternatives: Vec::new(), is_past: until.is_some() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use numaestro_engine::{Action, Event, Settings};
+
+    #[test]
+    fn what_is_hidden_is_no_begin() {
+        let machine = numaestro_topology::synthetic::parse("numa:1 core:2 pu:1").unwrap();
+        let timer = |at| journal::encode(at, &Event::Timer, &[]);
+        let lines = [
+            journal::encode_head(&machine, &Settings::default(), 1),
+            journal::encode_veiled(0, &[] as &[Action]),
+            timer(5_000),
+            journal::encode_veiled(7_000, &[] as &[Action]),
+            timer(9_000),
+        ];
+        let known = hear(remembered(&lines.join("\n")).unwrap(), None).unwrap();
+        assert_eq!((known.clock.first, known.chronicle.is_veiled()), (5_000, true));
+        let early = hear(remembered(&lines.join("\n")).unwrap(), Some(6_000)).unwrap();
+        assert_eq!((early.chronicle.now(), early.is_past), (5_000, true));
+    }
 }

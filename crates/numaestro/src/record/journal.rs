@@ -1,5 +1,6 @@
 //! Reads a journal line by line, because that of a day is large.
 
+use super::part::Numbered;
 use crate::say::Failure;
 use crate::sim::WRONG_FILE;
 use anyhow::Context;
@@ -7,15 +8,13 @@ use numaestro_engine::journal::JournalError;
 use std::io;
 use std::iter::Peekable;
 
-type Lines<'a> = Box<dyn Iterator<Item = io::Result<String>> + 'a>;
+type Lines<'a> = Box<dyn Iterator<Item = Numbered> + 'a>;
 
 /// A journal that is being read.
 pub struct Journal<'a> {
     name: String,
     head: String,
     lines: Peekable<Lines<'a>>,
-    /// The number of the latest line.
-    number: u64,
 }
 
 /// A line behind the head.
@@ -32,15 +31,12 @@ impl<'a> Journal<'a> {
     ///
     /// # Errors
     /// There is none, or it cannot be read.
-    pub fn begin(
-        name: impl Into<String>,
-        mut lines: impl Iterator<Item = io::Result<String>> + 'a,
-    ) -> anyhow::Result<Self> {
+    pub fn begin(name: impl Into<String>, mut lines: impl Iterator<Item = Numbered> + 'a) -> anyhow::Result<Self> {
         let name = name.into();
         let head = lines.next().transpose().with_context(|| cannot_read(&name))?;
-        let head = head.ok_or_else(|| wrong(&name, 1, "it is empty"))?;
+        let (_, head) = head.ok_or_else(|| wrong(&name, 1, "it is empty"))?;
         let lines: Lines<'a> = Box::new(lines);
-        Ok(Self { name, head, lines: lines.peekable(), number: 1 })
+        Ok(Self { name, head, lines: lines.peekable() })
     }
 
     /// The first line.
@@ -68,7 +64,7 @@ impl<'a> Journal<'a> {
 
     /// The line that comes next, but not yet.
     pub fn coming(&mut self) -> Option<&str> {
-        self.lines.peek()?.as_deref().ok()
+        self.lines.peek()?.as_ref().ok().map(|(_, text)| text.as_str())
     }
 
     /// The next line.
@@ -77,10 +73,9 @@ impl<'a> Journal<'a> {
     /// It cannot be read.
     pub fn line(&mut self) -> anyhow::Result<Option<Line<'_>>> {
         let Some(text) = self.lines.next() else { return Ok(None) };
-        let text = text.with_context(|| cannot_read(&self.name))?;
-        self.number += 1;
+        let (number, text) = text.with_context(|| cannot_read(&self.name))?;
         let is_last = self.lines.peek().is_none();
-        Ok(Some(Line { text, number: self.number, is_last, journal: &self.name }))
+        Ok(Some(Line { text, number, is_last, journal: &self.name }))
     }
 }
 
@@ -107,6 +102,11 @@ impl Line<'_> {
     }
 }
 
+/// Lines with their numbers, from 1.
+pub fn numbered(lines: impl Iterator<Item = io::Result<String>>) -> impl Iterator<Item = Numbered> {
+    (1..).zip(lines).map(|(number, line)| Ok((number, line?)))
+}
+
 fn cannot_read(name: &str) -> String {
     format!("cannot read {name}")
 }
@@ -125,7 +125,7 @@ mod tests {
 
     fn read(lines: &[&str]) -> Result<u64, String> {
         let lines = lines.iter().map(|&line| Ok(line.to_owned()));
-        let mut journal = Journal::begin("x", lines).map_err(|error| error.to_string())?;
+        let mut journal = Journal::begin("x", numbered(lines)).map_err(|error| error.to_string())?;
         let mut events = 0;
         while let Some(line) = journal.line().map_err(|error| error.to_string())? {
             match line.understood(journal::decode(&line.text)) {

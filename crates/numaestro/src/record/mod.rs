@@ -8,7 +8,7 @@ mod recording;
 mod runs;
 mod summary;
 
-pub use journal::Journal;
+pub use journal::{Journal, numbered};
 pub use part::{Part, stamp_of, time_of_history};
 pub use recording::Recording;
 
@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 use summary::Summary;
 use time::OffsetDateTime;
 
-/// A recording is written once a second, so its begin and its end are known no better.
+/// A recording is written once a second, so its end is known no better.
 const UNKNOWN_NS: u64 = 2_000_000_000;
 
 /// The subcommand.

@@ -11,6 +11,12 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use time::OffsetDateTime;
 
+/// A line with its number.
+pub type Numbered = io::Result<(u64, String)>;
+
+/// So many lines are held back to wait for a stamp, which comes once a second.
+const HELD_MOST: usize = 20_000;
+
 /// From when until when, as the user says it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Part {
@@ -50,10 +56,10 @@ pub struct Origin {
 
 impl Origin {
     /// Reads the lines until both are known.
-    pub fn of(lines: impl Iterator<Item = io::Result<String>>) -> io::Result<Self> {
+    pub fn of(lines: impl Iterator<Item = Numbered>) -> io::Result<Self> {
         let mut origin = Self::default();
         for line in lines.skip(1) {
-            let line = line?;
+            let (_, line) = line?;
             origin.stamp = origin.stamp.or_else(|| stamp_of(&line));
             origin.first = origin.first.or_else(|| time_of_history(&line));
             if origin.stamp.is_some() && origin.first.is_some() {
@@ -62,14 +68,19 @@ impl Origin {
         }
         Ok(origin)
     }
+
+    /// The first event, nanoseconds since 1970, where the journal tells it.
+    pub fn wall(self) -> Option<u64> {
+        Some(self.stamp?.wall_at(self.first?))
+    }
 }
 
 /// The time of an event or a state, nanoseconds on the journal's clock. What else a recording says
-/// is no history.
+/// is no history, and neither is a line that hides what others did: the first of them has no time.
 pub fn time_of_history(line: &str) -> Option<Nanos> {
     let rest = line.strip_prefix("{\"at\":")?;
     let (digits, rest) = rest.split_at(rest.find(|letter: char| !letter.is_ascii_digit())?);
-    let is_history = !journal::is_aside(line) || rest.starts_with(",\"state\":") || rest.starts_with(",\"veiled\":");
+    let is_history = !journal::is_aside(line) || rest.starts_with(",\"state\":");
     is_history.then(|| digits.parse().ok())?
 }
 
@@ -84,12 +95,12 @@ pub struct Cut<L> {
     lines: L,
     part: Part,
     origin: Origin,
-    /// The number of the latest line of the whole journal.
-    number: u64,
+    /// Lines that are read and not judged.
+    held: VecDeque<(u64, String)>,
     /// What the lines before the part say; `None`: the part has begun.
     before: Option<Before>,
     /// Lines of the part that are ready.
-    ready: VecDeque<String>,
+    ready: VecDeque<(u64, String)>,
     over: bool,
 }
 
@@ -100,21 +111,25 @@ struct Before {
     heard: bool,
 }
 
-impl<L: Iterator<Item = io::Result<String>>> Cut<L> {
+impl<L: Iterator<Item = Numbered>> Cut<L> {
     /// `lines`: of a whole journal, its head among them.
     ///
     /// # Errors
-    /// The head cannot be read, or the journal does not tell the time of day that the part names.
+    /// The head cannot be read, the journal does not tell the time of day that the part names, or
+    /// the part ends before it begins.
     pub fn new(mut lines: L, part: Part, origin: Origin) -> anyhow::Result<Self> {
         let head = lines.next().transpose()?.unwrap_or_default();
-        let mut cut = Self { lines, part, origin, number: 1, before: None, ready: VecDeque::from([head]), over: false };
+        let ready = VecDeque::from([head]);
+        let mut cut = Self { lines, part, origin, held: VecDeque::new(), before: None, ready, over: false };
         let since = part.since.map(|moment| cut.on_journal(moment)).transpose()?;
         let until = part.until.map(|moment| cut.on_journal(moment)).transpose()?;
-        if let (Some(since), Some(until)) = (since, until) {
-            anyhow::ensure!(since <= until, "the part ends before it begins");
+        if let (Some(since), Some(until)) = (since, until)
+            && since > until
+        {
+            return Err(Failure::error(say::USAGE, "the part ends before it begins", ""));
         }
         if since.is_some() {
-            let (machine, settings, _) = journal::decode_head(&cut.ready[0])?;
+            let (machine, settings, _) = journal::decode_head(&cut.ready[0].1)?;
             let picture = Picture::empty(&machine, &settings.policy, &settings.reserved);
             cut.before = Some(Before { picture, names: BTreeMap::new(), begins: None, heard: false });
         }
@@ -134,51 +149,65 @@ impl<L: Iterator<Item = io::Result<String>>> Cut<L> {
         self.part.until.is_some_and(|until| self.on_journal(until).is_ok_and(|until| until < at))
     }
 
-    /// Takes a line of the journal; what belongs to the part goes to those that are ready.
-    fn take(&mut self, line: String) -> Result<(), JournalError> {
-        if let Some(stamp) = stamp_of(&line) {
-            // Clocks of people are set from time to time: the latest stamp counts.
-            self.origin.stamp = Some(stamp);
+    /// Reads on to the next stamp. It stands behind the lines that it is about: people set clocks
+    /// from time to time, and machines sleep.
+    fn hold(&mut self) -> io::Result<()> {
+        while self.held.len() < HELD_MOST {
+            let Some(line) = self.lines.next().transpose()? else { break };
+            let stamp = stamp_of(&line.1);
+            self.held.push_back(line);
+            if stamp.is_some() {
+                self.origin.stamp = stamp;
+                break;
+            }
+            if self.origin.stamp.is_none() {
+                break;
+            }
         }
-        let at = time_of_history(&line);
-        if at.is_some_and(|at| self.is_over(at)) {
-            self.over = true;
-            self.finish();
-            self.end();
-            return Ok(());
-        }
-        let Some(before) = &mut self.before else {
-            self.ready.push_back(line);
-            return Ok(());
-        };
-        let Some(at) = at else {
-            before.begins = before.begins.take().or_else(|| Begins::decode(&line).ok());
-            return Ok(());
-        };
-        if self.is_after(self.part.since, at) {
-            return self.before.as_mut().map_or(Ok(()), |before| before.hear(&line));
-        }
-        self.finish();
-        self.ready.push_back(line);
         Ok(())
     }
 
+    /// Takes a line of the journal; what belongs to the part goes to those that are ready.
+    fn take(&mut self, number: u64, line: String) {
+        let at = time_of_history(&line);
+        if at.is_some_and(|at| self.is_over(at)) {
+            self.over = true;
+            self.finish(number);
+            self.end(number);
+            return;
+        }
+        let is_before = at.is_some_and(|at| self.is_after(self.part.since, at));
+        let is_heard = match (&mut self.before, at) {
+            (Some(before), None) => {
+                before.begins = before.begins.take().or_else(|| Begins::decode(&line).ok());
+                true
+            }
+            // The reader says what is wrong with a line that cannot be heard.
+            (Some(before), Some(_)) => is_before && before.hear(&line).is_ok(),
+            (None, _) => false,
+        };
+        if !is_heard {
+            self.finish(number);
+            self.ready.push_back((number, line));
+        }
+    }
+
     /// The part begins: what was before it goes to the lines that are ready.
-    fn finish(&mut self) {
+    fn finish(&mut self, number: u64) {
         let since = self.part.since.and_then(|moment| self.on_journal(moment).ok()).unwrap_or_default();
         let Some(before) = self.before.take() else { return };
         let stamp = self.origin.stamp.map(|stamp| Stamp { at: since, wall: stamp.wall_at(since) });
-        self.ready.extend(before.lines(since, stamp));
+        self.ready.extend(before.lines(since, stamp).into_iter().map(|line| (number, line)));
     }
 }
 
 impl<L> Cut<L> {
     /// The part ends before the journal does: with a stamp, as what is written at once ends.
-    fn end(&mut self) {
+    fn end(&mut self, number: u64) {
         if let (Some(until), Some(stamp)) = (self.part.until, self.origin.stamp)
             && let Ok(at) = until.on_journal(self.origin.first.unwrap_or_default(), Some(stamp))
         {
-            self.ready.push_back(Stamp { at, wall: stamp.wall_at(at) }.encode());
+            self.ready.push_back((number, Stamp { at, wall: stamp.wall_at(at) }.encode()));
         }
     }
 }
@@ -222,8 +251,8 @@ impl Before {
     }
 }
 
-impl<L: Iterator<Item = io::Result<String>>> Iterator for Cut<L> {
-    type Item = io::Result<String>;
+impl<L: Iterator<Item = Numbered>> Iterator for Cut<L> {
+    type Item = Numbered;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
@@ -233,25 +262,16 @@ impl<L: Iterator<Item = io::Result<String>>> Iterator for Cut<L> {
             if self.over {
                 return None;
             }
-            let line = match self.lines.next() {
-                Some(Ok(line)) => line,
-                Some(Err(cause)) => return Some(Err(cause)),
-                None => {
-                    self.over = true;
-                    self.finish();
-                    continue;
-                }
-            };
-            self.number += 1;
-            if let Err(error) = self.take(line) {
-                // Only a last line may be cut off.
-                match self.lines.next() {
-                    None => {
-                        self.over = true;
-                        self.finish();
-                    }
-                    Some(_) => return Some(Err(io::Error::other(format!("line {}: {error}", self.number)))),
-                }
+            if self.held.is_empty()
+                && let Err(cause) = self.hold()
+            {
+                return Some(Err(cause));
+            }
+            if let Some((number, line)) = self.held.pop_front() {
+                self.take(number, line);
+            } else {
+                self.over = true;
+                self.finish(0);
             }
         }
     }

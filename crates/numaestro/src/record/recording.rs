@@ -1,12 +1,13 @@
 //! A recording as the user names it, whole or in part.
 
-use super::part::{Cut, Origin, Part};
-use super::runs::Run;
-use super::{Journal, UNKNOWN_NS, moment, place, runs_of};
+use super::part::{Cut, Numbered, Origin, Part};
+use super::runs::{Piece, Run};
+use super::{Journal, UNKNOWN_NS, moment, numbered, place, runs_of};
 use crate::moment::Moment;
 use crate::say::{self, Failure};
 use anyhow::Context;
-use numaestro_recording::{Ring, Segment};
+use numaestro_engine::journal;
+use numaestro_recording::{ReadError, Ring};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -14,7 +15,7 @@ use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-type Lines = Box<dyn Iterator<Item = io::Result<String>>>;
+type Lines = Box<dyn Iterator<Item = Numbered>>;
 
 /// A journal, or a run in a ring.
 pub struct Recording {
@@ -29,6 +30,8 @@ type Torn = Rc<RefCell<BTreeMap<PathBuf, String>>>;
 
 enum Source {
     Journal(PathBuf),
+    /// The journal that a pipe has given.
+    Text(String),
     Run(Run),
 }
 
@@ -53,12 +56,18 @@ impl Recording {
     /// A journal, or the newest in a directory of recordings.
     ///
     /// # Errors
-    /// There is none in the directory.
+    /// There is none in the directory, or a pipe cannot be read.
     pub fn at(place: &Path) -> anyhow::Result<Self> {
         if place.is_dir() {
             return Self::numbered(None, Some(place), 1);
         }
-        Ok(Self::of(place.display().to_string(), Source::Journal(place.to_owned())))
+        let name = place.display().to_string();
+        if place.exists() && !place.is_file() {
+            // A pipe can be read once, and a part needs its begin twice.
+            let text = std::fs::read_to_string(place).with_context(|| format!("cannot read {name}"))?;
+            return Ok(Self::of(name, Source::Text(text)));
+        }
+        Ok(Self::of(name, Source::Journal(place.to_owned())))
     }
 
     /// The one with a number in the list of the manager's. `from`: of those in this directory.
@@ -89,17 +98,26 @@ impl Recording {
     pub fn around(dir: Option<PathBuf>, from: Option<&Path>, wall: u64) -> anyhow::Result<Self> {
         let ring = Ring::at(place(dir, from)?.directory);
         let runs = runs_of(&ring)?;
-        let readable = || runs.iter().filter(|run| run.begins.is_ok());
-        let run = readable().find(|run| run.began_ns().saturating_sub(UNKNOWN_NS) <= wall);
-        let run = run.with_context(|| match readable().next_back() {
-            Some(oldest) => format!("the oldest recording began {}", moment(oldest.began_ns())),
-            None => format!("there are no recordings in {}", ring.directory().display()),
-        })?;
-        let ended = run.written_ns().saturating_add(UNKNOWN_NS) < wall;
-        anyhow::ensure!(!ended, "the last recording before it ended {}", moment(run.written_ns()));
-        let until = run.between(None, Some(wall));
-        let segments = until[until.len().saturating_sub(3)..].to_vec();
-        Ok(Self::of("the recording".to_owned(), Source::Run(Run { segments, ..run.clone() })))
+        let mut oldest = None;
+        for run in runs.iter().filter(|run| run.begins.is_ok()) {
+            // Lines are older than the moment at which they are written.
+            let first = run.pieces[..1].to_vec();
+            let began = Origin::of(lines(first, Torn::default()))?.wall().unwrap_or(run.began());
+            oldest = Some(began);
+            if began > wall {
+                continue;
+            }
+            let ended = run.ended();
+            let is_over = ended.saturating_add(UNKNOWN_NS) < wall;
+            anyhow::ensure!(!is_over, "the last recording before it ended {}", moment(ended));
+            let until = run.between(None, Some(wall));
+            let pieces = until[until.len().saturating_sub(3)..].to_vec();
+            return Ok(Self::of("the recording".to_owned(), Source::Run(Run { pieces, ..run.clone() })));
+        }
+        match oldest {
+            Some(oldest) => anyhow::bail!("the oldest recording began {}", moment(oldest)),
+            None => anyhow::bail!("there are no recordings in {}", ring.directory().display()),
+        }
     }
 
     /// Warns of lines that are missing in what was read.
@@ -109,27 +127,43 @@ impl Recording {
         }
     }
 
-    /// From when on it has at most so many bytes on disk, if it has more. `None` for a journal: the
-    /// times of its parts are known only after reading all of it.
-    pub fn newest(&self, bytes: u64) -> Option<Moment> {
+    /// Its newest segments, at most so many bytes of them, if it has more. `None` for a journal:
+    /// where its parts begin is known only after reading all of it.
+    pub fn newest(&self, bytes: u64) -> Option<Self> {
         match &self.source {
-            Source::Journal(_) => None,
-            Source::Run(run) => run.newest(bytes).map(Moment::Wall),
+            Source::Journal(_) | Source::Text(_) => None,
+            Source::Run(run) => Some(Self::of(self.name.clone(), Source::Run(run.newest(bytes)?))),
         }
     }
 
     /// Begins to read a part of it. One segment is in memory at a time.
     ///
     /// # Errors
-    /// It cannot be read, it is no journal, or it does not tell the time of day that is asked for.
+    /// Exit code 2: it is no journal. It cannot be read, or has nothing of the part.
     pub fn journal(&self, part: Part) -> anyhow::Result<Journal<'static>> {
+        let whole = Journal::begin(&self.name, self.lines(part)?)?;
         if part.is_whole() {
-            return Journal::begin(&self.name, self.lines(part)?);
+            return Ok(whole);
         }
-        let cannot = || format!("cannot read a part of {}", self.name);
+        whole.headed(journal::decode_head(whole.head()))?;
+        let cannot = || format!("cannot read {}", self.name);
         let origin = Origin::of(self.lines(part)?).with_context(cannot)?;
-        let cut = Cut::new(self.lines(part)?, part, origin).with_context(cannot)?;
-        Journal::begin(&self.name, cut)
+        self.check(part, origin)?;
+        Journal::begin(&self.name, Cut::new(self.lines(part)?, part, origin)?)
+    }
+
+    /// The part lies in the recording.
+    fn check(&self, part: Part, origin: Origin) -> anyhow::Result<()> {
+        if let (Some(Moment::Wall(until)), Some(began)) = (part.until, origin.wall()) {
+            anyhow::ensure!(until >= began, "{} began {}, behind this part", self.name, moment(began));
+        }
+        if let (Some(Moment::Wall(since)), Source::Run(run)) = (part.since, &self.source) {
+            let ended = run.ended();
+            if ended.saturating_add(UNKNOWN_NS) < since {
+                say::warn(&format!("{} has nothing after {}: you see the state then", self.name, moment(ended)));
+            }
+        }
+        Ok(())
     }
 
     /// All lines that a part needs.
@@ -137,36 +171,45 @@ impl Recording {
         match &self.source {
             Source::Journal(path) => {
                 let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
-                Ok(Box::new(BufReader::new(file).lines()))
+                Ok(Box::new(numbered(BufReader::new(file).lines())))
             }
-            Source::Run(run) => Ok(Box::new(lines(segments(run, part).to_vec(), self.torn.clone()))),
+            Source::Text(text) => {
+                let lines: Vec<_> = text.lines().map(|line| Ok(line.to_owned())).collect();
+                Ok(Box::new(numbered(lines.into_iter())))
+            }
+            Source::Run(run) => Ok(Box::new(lines(pieces(run, part).to_vec(), self.torn.clone()))),
         }
     }
 }
 
 /// The segments that a part needs. The time after the first event needs the first of them.
-fn segments(run: &Run, part: Part) -> &[Segment] {
+fn pieces(run: &Run, part: Part) -> &[Piece] {
     let wall = |moment| match moment {
         Some(Moment::Wall(wall)) => Some(wall),
         Some(Moment::After(_)) | None => None,
     };
     if matches!((part.since, part.until), (Some(Moment::After(_)), _) | (_, Some(Moment::After(_)))) {
-        return &run.segments;
+        return &run.pieces;
     }
     run.between(wall(part.since), wall(part.until))
 }
 
 /// Segments of one run as one journal, line by line. Of segments after the first the head is left
 /// out.
-fn lines(segments: Vec<Segment>, torn: Torn) -> impl Iterator<Item = io::Result<String>> {
-    segments.into_iter().enumerate().flat_map(move |(place, segment)| match segment.read() {
+fn lines(pieces: Vec<Piece>, torn: Torn) -> impl Iterator<Item = Numbered> {
+    let mut has_begun = false;
+    let of_segment = move |Piece { segment, .. }| match segment.read() {
         Ok(contents) => {
             if let Some(why) = contents.torn {
                 torn.borrow_mut().insert(segment.path, why);
             }
-            let lines = contents.text.lines().skip(usize::from(place > 0));
+            let lines = contents.text.lines().skip(usize::from(has_begun));
+            has_begun = true;
             lines.map(|line| Ok(line.to_owned())).collect::<Vec<_>>()
         }
+        // The manager is at work: it has removed the oldest.
+        Err(ReadError::Io(cause)) if !has_begun && cause.kind() == io::ErrorKind::NotFound => Vec::new(),
         Err(cause) => vec![Err(io::Error::other(format!("{}: {cause}", segment.path.display())))],
-    })
+    };
+    numbered(pieces.into_iter().flat_map(of_segment))
 }

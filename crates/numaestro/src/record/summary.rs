@@ -37,7 +37,7 @@ pub struct Summary {
 impl Summary {
     /// Reads the run.
     pub fn of(run: &Run) -> Self {
-        let mut summary = Self { began_ns: run.began_ns(), bytes: run.bytes(), ..Self::default() };
+        let mut summary = Self { began_ns: run.began(), bytes: run.bytes(), ..Self::default() };
         summary.until_ns = summary.began_ns;
         match &run.begins {
             Ok(begins) => {
@@ -48,25 +48,23 @@ impl Summary {
             Err(why) => summary.torn.clone_from(why),
         }
         let mut apps = BTreeSet::new();
-        let mut is_first = true;
-        for segment in &run.segments {
+        let mut is_begin_known = false;
+        for piece in &run.pieces {
             // It may have gone since: the manager is at work.
-            let Ok(contents) = segment.read() else { continue };
-            summary.add(&contents, &mut apps, is_first);
-            is_first = false;
+            let Ok(contents) = piece.segment.read() else { continue };
+            summary.add(&contents, &mut apps, &mut is_begin_known);
         }
         summary.programs = apps.len();
         summary
     }
 
-    fn add(&mut self, contents: &Contents, apps: &mut BTreeSet<u64>, is_first: bool) {
+    fn add(&mut self, contents: &Contents, apps: &mut BTreeSet<u64>, is_begin_known: &mut bool) {
         let mut lines = contents.text.lines();
         let head = lines.next().unwrap_or_default();
         if let Ok((_, settings, _)) = journal::decode_head(head) {
             self.policy = settings.policy;
         }
         let mut first = None;
-        let mut stamps = 0;
         for line in lines {
             if !journal::is_aside(line) {
                 let Ok((at, event, _)) = journal::decode(line) else { continue };
@@ -79,10 +77,10 @@ impl Summary {
                 }
             } else if let Some(stamp) = Stamp::decode(line) {
                 self.until_ns = stamp.wall;
-                if let (Some(at), 0, true) = (first, stamps, is_first) {
+                if let (Some(at), false) = (first, *is_begin_known) {
                     self.began_ns = stamp.wall_at(at);
+                    *is_begin_known = true;
                 }
-                stamps += 1;
             } else if let Ok(state) = State::decode(line) {
                 first = first.or(Some(state.at));
                 self.policy.clone_from(&state.state.policy);

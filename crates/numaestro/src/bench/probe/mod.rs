@@ -7,6 +7,7 @@
 mod adopt;
 mod builds;
 mod kill;
+mod record;
 mod regions;
 mod set;
 mod shim;
@@ -26,6 +27,7 @@ use super::stats;
 pub use adopt::adopt;
 pub use builds::builds;
 pub use kill::kill;
+pub use record::record;
 pub use set::set;
 pub use shim::shim;
 pub use takeback::takeback;

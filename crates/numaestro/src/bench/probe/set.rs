@@ -53,7 +53,7 @@ pub fn set(args: &ProbeArgs) -> Result<ExitCode> {
 
 /// Microseconds from the request until the limit was in force.
 #[derive(Debug, Default)]
-struct Samples {
+pub(super) struct Samples {
     lower: Vec<f64>,
     higher: Vec<f64>,
     /// From the start of the command.
@@ -61,6 +61,11 @@ struct Samples {
 }
 
 impl Samples {
+    /// Of the changes that were asked for on a connection that was open.
+    pub(super) fn requests(self) -> Vec<f64> {
+        [self.lower, self.higher].concat()
+    }
+
     fn sum_up(self, compiler: &str) -> Vec<Quantity> {
         let all = self.lower.iter().chain(&self.higher).copied().collect();
         let named = |what: &str, samples| Quantity::new(&format!("{compiler}, {what}"), "us", samples);
@@ -74,7 +79,7 @@ impl Samples {
     }
 }
 
-fn flipping(managed: &Managed, regions: &Regions, flips: u32) -> Result<Samples> {
+pub(super) fn flipping(managed: &Managed, regions: &Regions, flips: u32) -> Result<Samples> {
     managed.settle();
     let mut command = managed.run(&[], &regions.path());
     let program = launch::start(command.args(["watch", LONGEST_S, WORK_US]), None)?;

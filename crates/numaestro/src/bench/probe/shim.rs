@@ -75,7 +75,7 @@ fn compare(
     Ok(quantities.into_iter().flatten().collect())
 }
 
-fn nanoseconds(command: &mut Command, threads: usize, managed: bool) -> Result<f64> {
+pub(super) fn nanoseconds(command: &mut Command, threads: usize, managed: bool) -> Result<f64> {
     let report = report(command.arg("empty").args(BLOCKS).env("OMP_NUM_THREADS", threads.to_string()))?;
     if report.get("managed").and_then(Value::as_bool) != Some(managed) {
         bail!("a program under `numaestro run` did not attach to the manager: run `numaestro doctor`");

@@ -1,6 +1,7 @@
 //! Parts of a journal against the whole.
 
 use super::*;
+use crate::record::journal::numbered;
 use numaestro_engine::explain::Chronicle;
 use numaestro_engine::{Engine, Settings, Wish};
 
@@ -38,9 +39,9 @@ fn journal(is_stamped: bool) -> Vec<String> {
 }
 
 fn cut(lines: &[String], since: Option<Moment>, until: Option<Moment>) -> anyhow::Result<Vec<String>> {
-    let read = || lines.iter().map(|line| Ok(line.clone()));
+    let read = || numbered(lines.iter().map(|line| Ok(line.clone())));
     let part = Cut::new(read(), Part { since, until }, Origin::of(read())?)?;
-    part.map(|line| Ok(line?)).collect()
+    part.map(|line| Ok(line?.1)).collect()
 }
 
 fn events(lines: &[String]) -> Vec<&String> {
@@ -118,11 +119,44 @@ fn what_cannot_be_cut_is_said() {
     assert!(problem(&journal(false), None, wall).contains("no times of day"));
     let (early, late) = (Some(Moment::After(MS)), Some(Moment::After(2 * MS)));
     assert!(problem(&journal(true), late, early).contains("ends before it begins"));
+    // A line that cannot be heard is handed on, with its number: the reader says what is wrong.
     let mut wrong = journal(true);
     wrong[2] = "{\"at\":2000000,\"event\":".to_owned();
-    assert!(problem(&wrong, late, None).contains("line 3"));
+    let lines = || numbered(wrong.iter().map(|line| Ok(line.clone())));
+    let mut part = Cut::new(lines(), Part { since: late, until: None }, Origin::of(lines()).unwrap()).unwrap();
+    assert!(part.any(|line| line.is_ok_and(|line| line == (3, wrong[2].clone()))));
     let mut torn = journal(true);
     torn.truncate(3);
     torn[2].truncate(40);
-    assert_eq!(events(&cut(&torn, late, None).unwrap()).len(), 0, "a last line may be cut off");
+    assert_eq!(cut(&torn, late, None).unwrap().last(), torn.last(), "a last line may be cut off");
+}
+
+/// The machine sleeps for an hour before the seventh event: the clock of the journal stands still.
+#[test]
+fn a_stamp_is_about_the_lines_before_it() {
+    const HOUR: u64 = 3600 * 1000 * MS;
+    let mut whole = journal(true);
+    let last = whole.iter().rposition(|line| stamp_of(line).is_some()).unwrap();
+    whole[last] = Stamp { at: 9 * MS, wall: EPOCH + 9 * MS + HOUR }.encode();
+    let morning = Some(Moment::Wall(EPOCH + 7 * MS + HOUR));
+    assert_eq!(events(&cut(&whole, morning, None).unwrap()).len(), 3);
+    let evening = Some(Moment::Wall(EPOCH + 8 * MS));
+    assert_eq!(events(&cut(&whole, None, evening).unwrap()).len(), 6);
+}
+
+#[test]
+fn a_state_in_the_middle_begins_the_picture_anew() {
+    let mut whole = journal(true);
+    let state = heard(&up_to(&whole, 5 * MS)).snapshot().clone();
+    let place = whole.iter().position(|line| time_of_history(line) == Some(6 * MS)).unwrap();
+    let names = [(AppId(1), "cg".to_owned()), (AppId(2), "ft".to_owned())].into();
+    whole.insert(place, State { at: 5 * MS, state, names }.encode());
+    let plain = journal(true);
+    for since in 3..=9 {
+        let since = Some(Moment::Wall(EPOCH + since * MS));
+        let (with, without) = (cut(&whole, since, None).unwrap(), cut(&plain, since, None).unwrap());
+        assert_eq!(events(&with), events(&without), "{since:?}");
+        assert_eq!(heard(&with).snapshot(), heard(&without).snapshot(), "{since:?}");
+        assert_eq!(heard(&with).names(), heard(&without).names(), "{since:?}");
+    }
 }
