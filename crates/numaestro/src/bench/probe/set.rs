@@ -94,6 +94,8 @@ pub(super) fn flipping(managed: &Managed, regions: &Regions, flips: u32) -> Resu
             asked.push((once(managed, number, most, by_command, size)?, most, by_command, size));
         }
     }
+    // The kernel shows the last change before the program has noted it.
+    std::thread::sleep(4 * PAUSE);
     kill_process(number, Signal::TERM)?;
     let report = report_after(program, "regions watch")?;
     let adopted = report.get("samples").and_then(Value::as_array).context("no samples in the report")?;
