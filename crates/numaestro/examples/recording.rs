@@ -9,7 +9,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use numaestro_engine::journal;
-use numaestro_recording::{Begins, Limits, Recorder, Ring, Stamp, VERSION};
+use numaestro_recording::{Begins, Limits, Recorder, Ring, Stamp};
 use rustix::time::{ClockId, clock_gettime};
 
 fn clock() -> Stamp {
@@ -48,14 +48,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let limits = Limits { bytes: 64 << 20, age: Duration::from_hours(1) };
     let begun = processor_time();
     let mut recorder = Recorder::start(ring.clone(), limits, clock)?;
-    let begins = |segment| Begins {
-        version: VERSION,
-        numaestro: "0".to_owned(),
-        run: "1".to_owned(),
-        segment,
-        continues: segment > 1,
-        anonymous: false,
-    };
+    let begins = |segment| Begins::of_segment("0", "1", segment);
     let (mut segments, mut bytes) = (1, 0);
     recorder.begin(0, &format!("head\n{}\n", begins(1).encode(0)));
     for (number, (at, event, actions)) in (0..events).zip(steps.iter().cycle()) {

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use numaestro_engine::journal::{self, Picture, State};
-use numaestro_recording::{Begins, Limits, Recorder, Ring, Stamp, VERSION};
+use numaestro_recording::{Begins, Limits, Recorder, Ring, Stamp};
 
 /// The recording's length, nanoseconds.
 const DAY: u64 = 24 * 3600 * 1_000_000_000;
@@ -41,14 +41,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let ring = Ring::at(&directory);
     let limits = Limits { bytes: 1 << 40, age: Duration::from_hours(24 * 1000) };
     let mut recorder = Recorder::start(ring.clone(), limits, clock)?;
-    let begins = |segment| Begins {
-        version: VERSION,
-        numaestro: "0".to_owned(),
-        run: "1".to_owned(),
-        segment,
-        continues: segment > 1,
-        anonymous: false,
-    };
+    let begins = |segment| Begins::of_segment("0", "1", segment);
     recorder.begin(0, &format!("{head}\n{}\n", begins(1).encode(0)));
     let mut picture = Picture::empty(&machine, &settings.policy, &settings.reserved);
     let mut segments = 1;

@@ -369,7 +369,7 @@ fn threads_that_wait_for_a_region_sleep_soon() {
         Some(said.unwrap_or_else(|| panic!("{}{}", ended.stdout, ended.stderr)).parse::<u64>().expect("a number"))
     };
     for compiler in ["gcc", "clang"] {
-        // Says so itself where a compiler is missing.
+        // `program` reports a part that is skipped where a compiler is missing.
         let Some(own) = used(compiler, None) else { continue };
         assert!(own < 40, "{compiler}: its threads used {own} ms");
     }

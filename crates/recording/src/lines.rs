@@ -40,6 +40,13 @@ struct Line<T> {
 }
 
 impl Begins {
+    /// The line of a segment of a run, with names. Only the first does not continue another one.
+    /// `numaestro`: version of the program that writes it.
+    pub fn of_segment(numaestro: &str, run: &str, segment: u32) -> Self {
+        let (numaestro, run) = (numaestro.to_owned(), run.to_owned());
+        Self { version: VERSION, numaestro, run, segment, continues: segment > 1, anonymous: false }
+    }
+
     /// The line, without its newline. `at`: nanoseconds on the journal's clock.
     pub fn encode(&self, at: u64) -> String {
         serde_json::to_string(&Line { at, recording: self }).expect("numbers and strings can always be written")

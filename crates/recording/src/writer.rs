@@ -236,7 +236,7 @@ impl Writer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lines::{Begins, VERSION};
+    use crate::lines::Begins;
     use crate::reader::Contents;
     use std::time::Instant;
 
@@ -247,14 +247,7 @@ mod tests {
     }
 
     fn head(segment: u32) -> String {
-        let begins = Begins {
-            version: VERSION,
-            numaestro: "0".to_owned(),
-            run: "1".to_owned(),
-            segment,
-            continues: segment > 1,
-            anonymous: false,
-        };
+        let begins = Begins::of_segment("0", "1", segment);
         format!("the journal's head\n{}\n", begins.encode(3))
     }
 

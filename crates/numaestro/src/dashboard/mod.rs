@@ -36,9 +36,10 @@ const PAGE_BYTES: u64 = 2 << 20;
 
 /// The subcommand.
 pub fn dashboard(dir: Option<PathBuf>, args: &DashboardArgs) -> anyhow::Result<u8> {
+    let part = Part::of(&args.part)?;
     match &args.recording {
-        Some(recording) => of_recording(dir, recording, args),
-        None if Part::of(&args.part)?.is_whole() => live(dir, args),
+        Some(recording) => of_recording(dir, recording, part, args.output.as_deref()),
+        None if part.is_whole() => live(dir, args),
         None => {
             let next = "name one, as in `numaestro dashboard 1 --since 14:00`";
             Err(Failure::error(say::USAGE, "--since and --until name a part of a recording", next))
@@ -46,14 +47,13 @@ pub fn dashboard(dir: Option<PathBuf>, args: &DashboardArgs) -> anyhow::Result<u
     }
 }
 
-fn of_recording(dir: Option<PathBuf>, name: &str, args: &DashboardArgs) -> anyhow::Result<u8> {
+fn of_recording(dir: Option<PathBuf>, name: &str, part: Part, output: Option<&Path>) -> anyhow::Result<u8> {
     let recording = Recording::named(dir, Some(name))?;
-    let part = Part::of(&args.part)?;
     let newest = if part.is_whole() { recording.newest(PAGE_BYTES) } else { None };
     let has_more = newest.is_some();
     let recording = newest.unwrap_or(recording);
-    let path = match &args.output {
-        Some(path) => path.clone(),
+    let path = match output {
+        Some(path) => path.to_owned(),
         None => usual_output(name),
     };
     let events = file::write(&path, recording.journal(part)?)?;

@@ -6,6 +6,8 @@ mod journal;
 mod part;
 mod recording;
 mod runs;
+#[cfg(test)]
+pub mod story;
 mod summary;
 
 pub use journal::{Journal, numbered};

@@ -6,7 +6,7 @@ use crate::moment::Moment;
 use crate::say::{self, Failure};
 use numaestro_engine::journal::{self, JournalError, Picture, State};
 use numaestro_engine::{AppId, Event, Nanos};
-use numaestro_recording::{Begins, Stamp, VERSION};
+use numaestro_recording::{Begins, Stamp};
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use time::OffsetDateTime;
@@ -199,13 +199,11 @@ impl<L: Iterator<Item = Numbered>> Cut<L> {
         let stamp = self.origin.stamp.map(|stamp| Stamp { at: since, wall: stamp.wall_at(since) });
         self.ready.extend(before.lines(since, stamp).into_iter().map(|line| (number, line)));
     }
-}
 
-impl<L> Cut<L> {
-    /// The part ends before the journal does: with a stamp, as what is written at once ends.
+    /// The part ends before the journal does: with a stamp, as each frame of a recording.
     fn end(&mut self, number: u64) {
         if let (Some(until), Some(stamp)) = (self.part.until, self.origin.stamp)
-            && let Ok(at) = until.on_journal(self.origin.first.unwrap_or_default(), Some(stamp))
+            && let Ok(at) = self.on_journal(until)
         {
             self.ready.push_back((number, Stamp { at, wall: stamp.wall_at(at) }.encode()));
         }
@@ -234,14 +232,7 @@ impl Before {
 
     /// What a journal says that begins here.
     fn lines(self, at: Nanos, stamp: Option<Stamp>) -> Vec<String> {
-        let begins = self.begins.unwrap_or_else(|| Begins {
-            version: VERSION,
-            numaestro: env!("CARGO_PKG_VERSION").to_owned(),
-            run: "part".to_owned(),
-            segment: 1,
-            continues: false,
-            anonymous: false,
-        });
+        let begins = self.begins.unwrap_or_else(|| Begins::of_segment(env!("CARGO_PKG_VERSION"), "part", 1));
         let mut lines = vec![Begins { continues: begins.continues || self.heard, ..begins }.encode(at)];
         if self.heard {
             lines.push(State { at, state: self.picture.snapshot().clone(), names: self.names }.encode());

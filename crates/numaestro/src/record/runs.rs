@@ -91,7 +91,6 @@ impl Run {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use numaestro_recording::VERSION;
     use std::time::SystemTime;
 
     const SECOND: u64 = 1_000_000_000;
@@ -102,15 +101,7 @@ mod tests {
             segment: Segment { path: format!("{place}").into(), began_ms: 1, bytes, written: SystemTime::now() },
             wall: wall * SECOND,
         };
-        let begins = Begins {
-            version: VERSION,
-            numaestro: "0".to_owned(),
-            run: "1".to_owned(),
-            segment: 1,
-            continues: false,
-            anonymous: false,
-        };
-        Run { begins: Ok(begins), pieces: pieces.iter().enumerate().map(piece).collect() }
+        Run { begins: Ok(Begins::of_segment("0", "1", 1)), pieces: pieces.iter().enumerate().map(piece).collect() }
     }
 
     fn names(pieces: &[Piece]) -> String {

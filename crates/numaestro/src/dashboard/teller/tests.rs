@@ -1,8 +1,9 @@
 //! What a page that hears the steps knows, against the engine.
 
 use super::*;
+use crate::record::story;
 use numaestro_engine::journal::State;
-use numaestro_engine::{Engine, Event, PuState, Settings, Wish};
+use numaestro_engine::{Event, PuState};
 use std::collections::BTreeMap;
 
 /// What a page knows that has heard the steps.
@@ -24,34 +25,6 @@ impl Page {
     }
 }
 
-/// A journal in which programs come, borrow and go, and the policy changes.
-fn journal() -> (Vec<String>, Engine) {
-    let machine = numaestro_topology::synthetic::parse("numa:2 core:4 pu:1").unwrap();
-    let settings = Settings::default();
-    let mut engine = Engine::new(machine.clone(), settings.clone(), 1).unwrap();
-    let mut lines = vec![journal::encode_head(&machine, &settings, 1)];
-    let arrive = |app, request| Event::Arrive { app: AppId(app), wish: Wish::new(request) };
-    let events = [
-        (arrive(1, 8), Some("cg")),
-        (Event::Adopted { app: AppId(1), epoch: 1 }, None),
-        (arrive(2, 6), Some("<b>ft</b>")),
-        (Event::Adopted { app: AppId(1), epoch: 2 }, None),
-        (Event::Adopted { app: AppId(2), epoch: 1 }, None),
-        (Event::Request { app: AppId(2), processors: 2 }, None),
-        (Event::Policy { policy: "dss".to_owned() }, None),
-        (Event::Unmanaged { processors: 1 }, None),
-        (arrive(3, 2), None),
-        (Event::Depart { app: AppId(1) }, None),
-        (Event::Depart { app: AppId(2) }, None),
-    ];
-    for (at, (event, name)) in (1..).map(|number| number * 1_000_000).zip(events) {
-        let mut actions = Vec::new();
-        engine.step(at, &event, &mut actions);
-        lines.push(journal::encode_named(at, name, &event, &actions));
-    }
-    (lines, engine)
-}
-
 fn told(lines: &[String]) -> (Teller, Vec<Step>) {
     let mut teller = Teller::new(&lines[0]).unwrap();
     let steps = lines[1..].iter().filter_map(|line| teller.line(line).unwrap()).collect();
@@ -60,7 +33,7 @@ fn told(lines: &[String]) -> (Teller, Vec<Step>) {
 
 #[test]
 fn a_page_that_hears_the_steps_knows_the_state() {
-    let (lines, engine) = journal();
+    let (lines, engine) = story::journal();
     let (mut teller, steps) = told(&lines);
     let mut page = Page::default();
     for step in &steps {
@@ -81,7 +54,7 @@ fn a_page_that_hears_the_steps_knows_the_state() {
 
 #[test]
 fn processors_of_others_and_of_load_outside_stay_what_a_state_says() {
-    let (lines, engine) = journal();
+    let (lines, engine) = story::journal();
     let mut state = engine.snapshot();
     let free: Vec<usize> = (0..8).filter(|&pu| state.pus[pu].owner.is_none()).collect();
     let (hers, load) = (free[0], free[1]);
@@ -103,7 +76,7 @@ fn processors_of_others_and_of_load_outside_stay_what_a_state_says() {
 
 #[test]
 fn times_begin_at_the_first_event_and_decisions_name_what_led_to_them() {
-    let (lines, _) = journal();
+    let (lines, _) = story::journal();
     let (_, steps) = told(&lines);
     assert_eq!(steps[0].t, 0);
     assert!(steps.iter().zip(&steps[1..]).all(|(one, next)| one.t < next.t && next.t.is_multiple_of(1000)));
@@ -117,7 +90,7 @@ fn times_begin_at_the_first_event_and_decisions_name_what_led_to_them() {
 
 #[test]
 fn a_recording_in_the_middle_of_a_run_begins_with_its_state_and_its_time_of_day() {
-    let (lines, engine) = journal();
+    let (lines, engine) = story::journal();
     let names = [(AppId(3), "lu".to_owned())].into();
     let at = 20_000_000_000;
     let state = State { at, state: engine.snapshot(), names }.encode();

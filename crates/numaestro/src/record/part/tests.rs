@@ -1,37 +1,20 @@
 //! Parts of a journal against the whole.
 
 use super::*;
-use crate::record::journal::numbered;
+use crate::record::{numbered, story};
 use numaestro_engine::explain::Chronicle;
-use numaestro_engine::{Engine, Settings, Wish};
 
 const MS: u64 = 1_000_000;
 /// The wall clock when the journal's clock began.
 const EPOCH: u64 = 1_700_000_000_000_000_000;
 
-/// Programs come and go, an event each millisecond from the first on, a stamp behind each third.
+/// The first nine events of the story, a stamp behind each third.
 fn journal(is_stamped: bool) -> Vec<String> {
-    let machine = numaestro_topology::synthetic::parse("numa:2 core:4 pu:1").unwrap();
-    let settings = Settings::default();
-    let mut engine = Engine::new(machine.clone(), settings.clone(), 1).unwrap();
-    let mut lines = vec![journal::encode_head(&machine, &settings, 1)];
-    let arrive = |app, request| Event::Arrive { app: AppId(app), wish: Wish::new(request) };
-    let events = [
-        (arrive(1, 8), Some("cg")),
-        (Event::Adopted { app: AppId(1), epoch: 1 }, None),
-        (arrive(2, 6), Some("ft")),
-        (Event::Adopted { app: AppId(1), epoch: 2 }, None),
-        (Event::Adopted { app: AppId(2), epoch: 1 }, None),
-        (Event::Request { app: AppId(2), processors: 2 }, None),
-        (Event::Policy { policy: "dss".to_owned() }, None),
-        (arrive(3, 2), Some("ep")),
-        (Event::Depart { app: AppId(1) }, None),
-    ];
-    for (number, (event, name)) in (1..).zip(events) {
-        let mut actions = Vec::new();
-        engine.step(number * MS, &event, &mut actions);
-        lines.push(journal::encode_named(number * MS, name, &event, &actions));
-        if is_stamped && number % 3 == 0 {
+    let (story, _) = story::journal();
+    let mut lines = Vec::new();
+    for (number, line) in (0..=9).zip(story) {
+        lines.push(line);
+        if is_stamped && number > 0 && number % 3 == 0 {
             lines.push(Stamp { at: number * MS, wall: EPOCH + number * MS }.encode());
         }
     }
@@ -147,9 +130,9 @@ fn a_stamp_is_about_the_lines_before_it() {
 #[test]
 fn a_state_in_the_middle_begins_the_picture_anew() {
     let mut whole = journal(true);
-    let state = heard(&up_to(&whole, 5 * MS)).snapshot().clone();
+    let before = heard(&up_to(&whole, 5 * MS));
     let place = whole.iter().position(|line| time_of_history(line) == Some(6 * MS)).unwrap();
-    let names = [(AppId(1), "cg".to_owned()), (AppId(2), "ft".to_owned())].into();
+    let (state, names) = (before.snapshot().clone(), before.names().clone());
     whole.insert(place, State { at: 5 * MS, state, names }.encode());
     let plain = journal(true);
     for since in 3..=9 {

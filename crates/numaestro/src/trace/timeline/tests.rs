@@ -166,14 +166,7 @@ pub fn lively_timeline(seed: u64) -> Timeline {
 
 /// The same journal as a recording.
 fn as_recording(journal: &str) -> String {
-    let begins = Begins {
-        version: numaestro_recording::VERSION,
-        numaestro: "0".to_owned(),
-        run: "1".to_owned(),
-        segment: 1,
-        continues: false,
-        anonymous: false,
-    };
+    let begins = Begins::of_segment("0", "1", 1);
     let (head, rest) = journal.split_once('\n').unwrap();
     format!("{head}\n{}\n{rest}{}\n", begins.encode(0), Stamp { at: 0, wall: 77_000_000_000 }.encode())
 }
