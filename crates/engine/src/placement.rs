@@ -52,11 +52,19 @@ impl Placement {
 
     /// Caps each application that was placed on fewer processors than its share at that number.
     /// False if there was none. Caps only fall, so the loop ends.
+    ///
+    /// One that was placed below its minimum gets nothing in the next round. Others may have made
+    /// room for it in this one, and would be capped for nothing: it goes first, alone.
     fn lower_caps(&self, site: &mut Site, shares: &Shares) -> bool {
+        self.lower_caps_of(site, shares, |placed, min| placed < min) || self.lower_caps_of(site, shares, |_, _| true)
+    }
+
+    /// The same for those whose placed number and minimum are `chosen`.
+    fn lower_caps_of(&self, site: &mut Site, shares: &Shares, chosen: impl Fn(u32, u32) -> bool) -> bool {
         let mut lowered = false;
         for &slot in site.among.order() {
-            let placed = self.plan.count(slot);
-            if placed < shares.count(slot) && placed < site.ledger.app(slot).placeable {
+            let (placed, app) = (self.plan.count(slot), site.ledger.app(slot));
+            if placed < shares.count(slot) && placed < app.placeable && chosen(placed, app.min) {
                 site.ledger.set_placeable(slot, placed);
                 lowered = true;
             }
