@@ -1,5 +1,6 @@
-//! A long recording for measurements: the events of a journal, again and again, in a ring of
-//! segments as a manager writes them, a day long.
+//! A long recording for measurements: a journal again and again, each time later and with new
+//! applications, in a ring of segments as a manager writes them. The journal ends when everybody
+//! has departed; it may be that of a simulation.
 //!
 //! ```text
 //! cargo run --release -p numaestro --example ring -- JOURNAL DIRECTORY [EVENTS]
@@ -7,23 +8,36 @@
 //! ```
 
 use std::collections::BTreeMap;
+use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use numaestro_engine::Event;
 use numaestro_engine::journal::{self, Picture, State};
 use numaestro_recording::{Begins, Limits, Recorder, Ring, Stamp};
 
-/// The recording's length, nanoseconds.
-const DAY: u64 = 24 * 3600 * 1_000_000_000;
 /// The journal's clock at the line that is written.
 static AT: AtomicU64 = AtomicU64::new(0);
 
+/// The time of day at which the journal's clock was 0, nanoseconds.
+static BEGAN: AtomicU64 = AtomicU64::new(0);
+
 /// The recording ends now.
 fn clock() -> Stamp {
-    static BEGAN: std::sync::OnceLock<u64> = std::sync::OnceLock::new();
     let at = AT.load(Ordering::Relaxed);
-    let now = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
-    Stamp { at, wall: BEGAN.get_or_init(|| now() - DAY) + at }
+    Stamp { at, wall: BEGAN.load(Ordering::Relaxed) + at }
+}
+
+/// A line with application numbers that are so much larger.
+fn renumbered(line: &str, larger: u64) -> String {
+    let mut parts = line.split("\"app\":");
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let end = part.find(|c: char| !c.is_ascii_digit()).unwrap_or(part.len());
+        let number = part[..end].parse::<u64>().map_or(0, |number| number + larger);
+        let _ = write!(out, "\"app\":{number}{}", &part[end..]);
+    }
+    out
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -34,9 +48,18 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let text = std::fs::read_to_string(file)?;
     let head = text.lines().next().ok_or("the journal is empty")?;
     let (machine, settings, _) = journal::decode_head(head)?;
-    let named = |line: &str| journal::decode(line).ok().map(|step| (step, journal::name(line)));
-    let steps: Vec<_> = text.lines().skip(1).filter(|line| !journal::is_aside(line)).filter_map(named).collect();
-    let first = steps.first().ok_or("the journal has no events")?.0.0;
+    let lines: Vec<&str> = text.lines().skip(1).filter(|line| !journal::is_aside(line)).collect();
+    let time = |line: Option<&&str>| Some(journal::decode(line?).ok()?.0);
+    let (first, last) = (time(lines.first()).ok_or("no events")?, time(lines.last()).ok_or("no events")?);
+    let arrival = |line: &&str| match journal::decode(line).ok()?.1 {
+        Event::Arrive { app, .. } => Some(app.0),
+        _ => None,
+    };
+    let most = lines.iter().filter_map(arrival).max().unwrap_or(0);
+    let length = last - first + 1_000_000_000;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_nanos() as u64;
+    let whole = events / lines.len() as u64 + 1;
+    BEGAN.store(now.saturating_sub(whole * length), Ordering::Relaxed);
 
     let ring = Ring::at(&directory);
     let limits = Limits { bytes: 1 << 40, age: Duration::from_hours(24 * 1000) };
@@ -45,12 +68,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     recorder.begin(0, &format!("{head}\n{}\n", begins(1).encode(0)));
     let mut picture = Picture::empty(&machine, &settings.policy, &settings.reserved);
     let mut segments = 1;
-    for (number, ((_, event, actions), name)) in (0..events).zip(steps.iter().cycle()) {
-        let at = first + (u128::from(number) * u128::from(DAY) / u128::from(events)) as u64;
+    for number in 0..events {
+        let (round, place) = (number / lines.len() as u64, (number % lines.len() as u64) as usize);
+        let line = renumbered(lines[place], round * most);
+        let (at, event, actions) = journal::decode(&line)?;
+        let (at, name) = (at - first + round * length, journal::name(&line));
         AT.store(at, Ordering::Relaxed);
-        picture.hear(at, event, actions);
-        recorder.line(|line| journal::write_named(line, at, name.as_deref(), event, actions));
-        if number % 1000 == 0 {
+        picture.hear(at, &event, &actions);
+        recorder.line(|line| journal::write_named(line, at, name.as_deref(), &event, &actions));
+        if number.is_multiple_of(1000) {
             // A manager's events do not come faster than the disk takes them.
             std::thread::sleep(Duration::from_millis(2));
             if recorder.is_full(at) {

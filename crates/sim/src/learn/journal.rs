@@ -5,14 +5,14 @@
 //! use the processors. So a serial part that nobody was interested in counts as parallel, and the
 //! speedup becomes smaller by it.
 //!
-//! On processors that are shared, an application is assumed to have an equal part of each. Such a
-//! time counts as a shorter one on as many processors of its own.
+//! On processors that are shared, an application is assumed to have an equal part of each
+//! ([`super::courses`]).
 
-use super::measured::{Activity, Measured, Report, Span};
+use super::courses::{Course, Courses};
+use super::measured::{Activity, Measured, Report};
 use crate::Nanos;
 use numaestro_engine::journal::{self, JournalError, State};
 use numaestro_engine::{Action, AppId, AppState, Event, Wish};
-use numaestro_topology::{PuId, PuSet};
 
 /// One application of a journal.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,70 +34,10 @@ pub struct Recorded {
     pub run: Measured,
 }
 
-/// An application in the course of the journal.
-#[derive(Debug)]
-struct Course {
-    recorded: Recorded,
-    since: Nanos,
-    activity: Activity,
-    /// It only waits for its children, and holds nothing.
-    is_wrapper: bool,
-    /// Threads that it was told.
-    count: u32,
-    pus: PuSet,
-    stopped: bool,
-}
-
-impl Course {
-    fn new(app: AppId, name: String, at: Nanos, wish: Wish) -> Self {
-        let run = Measured::default();
-        Self {
-            recorded: Recorded { app, name, arrived: at, ended: None, had_begun: false, wish, run },
-            since: at,
-            activity: Activity::Parallel,
-            is_wrapper: false,
-            count: 0,
-            pus: PuSet::default(),
-            stopped: false,
-        }
-    }
-
-    fn runs(&self) -> bool {
-        self.count > 0 && !self.stopped && !self.is_wrapper
-    }
-
-    /// It takes processor time. One that is paused is a guest where others are, and takes none.
-    fn takes_time(&self) -> bool {
-        self.runs() && self.activity != Activity::Paused
-    }
-
-    /// Time goes on until `at`. It has this part of its processors, thousandths.
-    fn until(&mut self, at: Nanos, part_milli: u64) {
-        let length_ns = at.saturating_sub(self.since);
-        let part_milli = if self.takes_time() { part_milli } else { 1000 };
-        let length_ns = if part_milli < 1000 { length_ns.saturating_mul(part_milli) / 1000 } else { length_ns };
-        if self.runs() && length_ns > 0 {
-            let span = Span { activity: self.activity, processors: self.count, length_ns };
-            match self.recorded.run.spans.last_mut() {
-                // Most decisions are about others.
-                Some(last) if (last.activity, last.processors) == (span.activity, span.processors) => {
-                    last.length_ns += length_ns;
-                }
-                _ => self.recorded.run.spans.push(span),
-            }
-        }
-        self.since = at;
-    }
-}
-
 /// Reads journals line by line.
 #[derive(Debug, Default)]
 pub struct Runs {
-    courses: Vec<Course>,
-    /// Places of those that have not ended.
-    open: Vec<usize>,
-    /// Applications that run on each processor; a buffer.
-    beside: Vec<u64>,
+    courses: Courses,
     now: Nanos,
 }
 
@@ -116,29 +56,26 @@ impl Runs {
         let (at, event, actions) = journal::decode(line)?;
         self.now = self.now.max(at);
         let at = self.now;
-        if !actions.is_empty() || matches!(event, Event::Depart { .. }) {
-            // The parts of shared processors may be others from now on.
-            self.all_until(at);
-        }
         // A refused event has changed nothing.
         if !actions.iter().any(Action::is_refusal) {
             if let Event::Arrive { app, wish } = &event {
                 let name = journal::name(line).unwrap_or_default();
-                self.add(Course::new(*app, name, at, wish.clone()));
+                self.courses.add(Course::new(*app, name, at, wish.clone()));
             }
             self.happens(at, &event);
         }
         for action in &actions {
-            self.decided(action);
+            self.decided(at, action);
         }
         Ok(())
     }
 
     /// The applications in order of their arrival, with spans of at least `least` nanoseconds.
-    pub fn recorded(mut self, least: Nanos) -> Vec<Recorded> {
-        self.all_until(self.now);
-        let all = self.courses.into_iter().map(|course| course.recorded);
-        all.map(|recorded| Recorded { run: recorded.run.without_short_spans(least), ..recorded }).collect()
+    pub fn recorded(self, least: Nanos) -> Vec<Recorded> {
+        self.courses
+            .end(self.now)
+            .map(|recorded| Recorded { run: recorded.run.without_short_spans(least), ..recorded })
+            .collect()
     }
 
     /// The runs of applications of this name that have ended.
@@ -150,9 +87,9 @@ impl Runs {
     /// The names of all applications, in order of their first arrival.
     pub fn names(&self) -> Vec<&str> {
         let mut names = Vec::new();
-        for course in &self.courses {
-            if !names.contains(&course.recorded.name.as_str()) {
-                names.push(course.recorded.name.as_str());
+        for recorded in self.courses.all() {
+            if !names.contains(&recorded.name.as_str()) {
+                names.push(recorded.name.as_str());
             }
         }
         names
@@ -179,82 +116,45 @@ impl Runs {
                 AppState::Blocked => Activity::Paused,
                 _ => Activity::Parallel,
             };
-            self.add(course);
+            self.courses.add(course);
         }
-    }
-
-    fn add(&mut self, course: Course) {
-        self.open.push(self.courses.len());
-        self.courses.push(course);
-    }
-
-    fn all_until(&mut self, at: Nanos) {
-        self.beside.clear();
-        for &place in &self.open {
-            let course = &self.courses[place];
-            for pu in course.pus.iter().filter(|_| course.takes_time()) {
-                if self.beside.len() <= pu.index() {
-                    self.beside.resize(pu.index() + 1, 0);
-                }
-                self.beside[pu.index()] += 1;
-            }
-        }
-        for &place in &self.open {
-            let course = &mut self.courses[place];
-            // An equal part of each processor; more threads than processors have them together.
-            let part = |pu: PuId| 1000 / self.beside.get(pu.index()).copied().unwrap_or(1).max(1);
-            let parts: u64 = course.pus.iter().map(part).sum();
-            course.until(at, (parts / u64::from(course.count.max(1))).min(1000));
-        }
-    }
-
-    fn course(&mut self, app: AppId) -> Option<&mut Course> {
-        let place = self.open.iter().rev().find(|&&place| self.courses[place].recorded.app == app)?;
-        self.courses.get_mut(*place)
     }
 
     fn happens(&mut self, at: Nanos, event: &Event) {
         match event {
-            Event::Depart { app } => {
-                if let Some(course) = self.course(*app) {
-                    course.recorded.ended = Some(at);
-                }
-                self.open.retain(|&place| self.courses[place].recorded.ended.is_none());
-            }
+            Event::Depart { app } => self.courses.depart(*app, at),
             Event::Arrive { app, wish: Wish { request, .. } } | Event::Request { app, processors: request } => {
-                self.all_until(at);
-                if let Some(course) = self.course(*app) {
+                self.courses.change(*app, at, |course| {
                     course.is_wrapper = *request == 0;
                     course.recorded.wish.request = course.recorded.wish.request.max(*request);
-                }
+                });
             }
             Event::Sequential { app } => self.activity(at, *app, Activity::Serial),
             Event::Blocked { app } => self.activity(at, *app, Activity::Paused),
             Event::Parallel { app } => self.activity(at, *app, Activity::Parallel),
-            Event::Speedup { app, processors, speedup_milli } => {
-                if let Some(course) = self.course(*app) {
-                    let (at, speedup) = (at - course.recorded.arrived, f64::from(*speedup_milli) / 1000.0);
-                    course.recorded.run.reports.push(Report { at, processors: *processors, speedup });
-                }
-            }
+            Event::Speedup { app, processors, speedup_milli } => self.courses.change(*app, at, |course| {
+                let (at, speedup) = (at - course.recorded.arrived, f64::from(*speedup_milli) / 1000.0);
+                course.recorded.run.reports.push(Report { at, processors: *processors, speedup });
+            }),
             _ => {}
         }
     }
 
     fn activity(&mut self, at: Nanos, app: AppId, activity: Activity) {
-        self.all_until(at);
-        if let Some(course) = self.course(app) {
+        self.courses.change(app, at, |course| {
             course.activity = activity;
             course.recorded.run.has_told_phases = true;
-        }
+        });
     }
 
-    fn decided(&mut self, action: &Action) {
-        let Some(course) = action.app().and_then(|app| self.course(app)) else { return };
+    fn decided(&mut self, at: Nanos, action: &Action) {
+        let Some(app) = action.app() else { return };
         match action {
-            Action::Target { count, pus, .. } => (course.count, course.pus) = (*count, pus.clone()),
-            Action::Stop { .. } => course.stopped = true,
-            Action::Continue { .. } => course.stopped = false,
+            Action::Target { count, pus, .. } => self.courses.change(app, at, |course| {
+                (course.count, course.pus) = (*count, pus.clone());
+            }),
+            Action::Stop { .. } => self.courses.change(app, at, |course| course.stopped = true),
+            Action::Continue { .. } => self.courses.change(app, at, |course| course.stopped = false),
             _ => {}
         }
     }
@@ -262,6 +162,7 @@ impl Runs {
 
 #[cfg(test)]
 mod tests {
+    use super::super::measured::Span;
     use super::*;
     use Activity::{Parallel, Serial};
 

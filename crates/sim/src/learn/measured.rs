@@ -2,6 +2,8 @@
 
 use crate::Nanos;
 use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
 
 /// The activity of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,6 +26,13 @@ pub struct Span {
     pub processors: u32,
     /// Length, nanoseconds.
     pub length_ns: Nanos,
+}
+
+impl Span {
+    /// The same activity on as many processors.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        (self.activity, self.processors) == (other.activity, other.processors)
+    }
 }
 
 /// A speedup that the program has reported.
@@ -79,6 +88,15 @@ impl Measured {
         self.spans.iter().map(|span| span.processors).max().unwrap_or(0)
     }
 
+    /// Length of its parallel spans by processors, nanoseconds.
+    pub fn parallel_lengths(&self) -> BTreeMap<u32, Nanos> {
+        let mut lengths = BTreeMap::new();
+        for span in self.spans.iter().filter(|span| span.activity == Activity::Parallel) {
+            *lengths.entry(span.processors).or_default() += span.length_ns;
+        }
+        lengths
+    }
+
     /// Length of its parallel spans on so many processors, nanoseconds.
     pub fn parallel_on(&self, processors: u32) -> Nanos {
         let those = self.spans.iter().filter(|span| span.activity == Activity::Parallel);
@@ -90,17 +108,32 @@ impl Measured {
     #[must_use]
     pub fn without_short_spans(mut self, least: Nanos) -> Self {
         self.join_equals();
-        while self.spans.len() > 1 {
-            let shortest = (0..self.spans.len()).min_by_key(|&place| self.spans[place].length_ns);
-            let Some(place) = shortest.filter(|&place| self.spans[place].length_ns < least) else { break };
-            let length =
-                |place: Option<usize>| place.and_then(|place| self.spans.get(place)).map(|span| span.length_ns);
-            let before = place.checked_sub(1);
-            let heir = if length(before) >= length(Some(place + 1)) { place - 1 } else { place + 1 };
-            self.spans[heir].length_ns += self.spans[place].length_ns;
-            self.spans.remove(place);
-            self.join_equals();
+        let mut row = Row::of(&self.spans);
+        // The shortest first, of equals the earliest. A span that grows has another entry.
+        let short =
+            |(place, span): (usize, &Span)| (span.length_ns < least).then_some(Reverse((span.length_ns, place)));
+        let mut shortest: BinaryHeap<_> = self.spans.iter().enumerate().filter_map(short).collect();
+        while let Some(Reverse((length_ns, place))) = shortest.pop() {
+            let (before, after) = row.beside(place);
+            let length = |place: Option<usize>| place.map(|place| self.spans[place].length_ns);
+            let heir = if length(before) >= length(after) { before } else { after };
+            let Some(heir) = heir.filter(|_| row.is_there(place) && self.spans[place].length_ns == length_ns) else {
+                continue;
+            };
+            self.spans[heir].length_ns += length_ns;
+            row.remove(place);
+            let mut grown = heir;
+            if let (Some(before), Some(after)) = (before, after)
+                && self.spans[before].is_like(&self.spans[after])
+            {
+                self.spans[before].length_ns += self.spans[after].length_ns;
+                row.remove(after);
+                grown = before;
+            }
+            shortest.extend(short((grown, &self.spans[grown])));
         }
+        let mut places = 0..;
+        self.spans.retain(|_| places.next().is_some_and(|place| row.is_there(place)));
         self
     }
 
@@ -109,13 +142,43 @@ impl Measured {
         let mut joined: Vec<Span> = Vec::with_capacity(self.spans.len());
         for span in self.spans.drain(..).filter(|span| span.length_ns > 0) {
             match joined.last_mut() {
-                Some(last) if (last.activity, last.processors) == (span.activity, span.processors) => {
-                    last.length_ns += span.length_ns;
-                }
+                Some(last) if last.is_like(&span) => last.length_ns += span.length_ns,
                 _ => joined.push(span),
             }
         }
         self.spans = joined;
+    }
+}
+
+/// The places of a row of things of which some are taken out: each knows its neighbours.
+struct Row {
+    /// By place: those before and after it; `None`: it has been taken out.
+    beside: Vec<Option<(Option<usize>, Option<usize>)>>,
+}
+
+impl Row {
+    fn of(things: &[Span]) -> Self {
+        let beside = |place: usize| Some((place.checked_sub(1), (place + 1 < things.len()).then_some(place + 1)));
+        Self { beside: (0..things.len()).map(beside).collect() }
+    }
+
+    fn is_there(&self, place: usize) -> bool {
+        self.beside[place].is_some()
+    }
+
+    /// The neighbours of a place that is there.
+    fn beside(&self, place: usize) -> (Option<usize>, Option<usize>) {
+        self.beside[place].unwrap_or_default()
+    }
+
+    fn remove(&mut self, place: usize) {
+        let Some((before, after)) = self.beside[place].take() else { return };
+        if let Some((_, next)) = before.and_then(|before| self.beside[before].as_mut()) {
+            *next = after;
+        }
+        if let Some((previous, _)) = after.and_then(|after| self.beside[after].as_mut()) {
+            *previous = before;
+        }
     }
 }
 
@@ -135,6 +198,38 @@ mod tests {
         let found = measured.without_short_spans(10);
         assert_eq!(found, run(&[(Serial, 73), (Paused, 60), (Parallel, 405)]));
         assert_eq!(found.length(), 538);
+    }
+
+    /// The shortest goes to the longer of its neighbours, again and again.
+    fn one_by_one(mut measured: Measured, least: Nanos) -> Measured {
+        measured.join_equals();
+        while let Some(place) = (0..measured.spans.len()).min_by_key(|&place| measured.spans[place].length_ns) {
+            let length = |place: usize| measured.spans.get(place).map(|span| span.length_ns);
+            let (own, before, after) = (length(place), place.checked_sub(1).and_then(length), length(place + 1));
+            if own >= Some(least) || before.or(after).is_none() {
+                break;
+            }
+            let heir = if before >= after { place - 1 } else { place + 1 };
+            measured.spans[heir].length_ns += measured.spans[place].length_ns;
+            measured.spans.remove(place);
+            measured.join_equals();
+        }
+        measured
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn short_spans_go_in_the_order_of_their_lengths(
+            drawn in proptest::collection::vec((0..3_u8, 1..3_u32, 0..30_u64), 0..40),
+            least in 0..25_u64,
+        ) {
+            let activity = |number| [Activity::Serial, Activity::Parallel, Activity::Paused][usize::from(number)];
+            let span = |&(number, processors, length_ns): &(u8, u32, u64)| {
+                Span { activity: activity(number), processors, length_ns }
+            };
+            let measured = Measured { spans: drawn.iter().map(span).collect(), ..Measured::default() };
+            assert_eq!(measured.clone().without_short_spans(least), one_by_one(measured, least));
+        }
     }
 
     #[test]

@@ -11,7 +11,7 @@
 
 use super::fit::with_speedups;
 use super::journal::Recorded;
-use super::measured::{Activity, Measured};
+use super::measured::Measured;
 use super::program::LearnedProgram;
 use crate::Nanos;
 use std::collections::{BTreeMap, BTreeSet};
@@ -82,7 +82,8 @@ impl Shares {
             return None;
         }
         let shares = (0..=STEPS).map(|step| f64::from(step) / f64::from(STEPS));
-        let differences: Vec<(f64, f64)> = shares.map(|share| (share, difference(runs, share))).collect();
+        let lengths: Vec<_> = runs.iter().map(|run| run.parallel_lengths()).collect();
+        let differences: Vec<(f64, f64)> = shares.map(|share| (share, difference(&lengths, share))).collect();
         let best = differences.iter().map(|(_, difference)| *difference).reduce(f64::min)?;
         if best > SAME_WORK {
             return None;
@@ -105,16 +106,16 @@ impl Shares {
     }
 }
 
-/// Difference of the works of runs with this serial share, as a share of the largest.
-fn difference(runs: &[&Measured], share: f64) -> f64 {
-    let works = runs.iter().map(|run| work(run, share));
+/// Difference of the works of runs with this serial share, as a share of the largest. `runs`: of each
+/// the length of its parallel time by processors.
+fn difference(runs: &[BTreeMap<u32, Nanos>], share: f64) -> f64 {
+    let works = runs.iter().map(|lengths| work(lengths, share));
     let (least, most) = works.fold((f64::MAX, 0.0_f64), |(least, most), work| (least.min(work), most.max(work)));
     if most > 0.0 { (most - least) / most } else { 0.0 }
 }
 
-fn work(run: &Measured, share: f64) -> f64 {
-    let parallel = run.spans.iter().filter(|span| span.activity == Activity::Parallel);
-    parallel.map(|span| span.length_ns as f64 * speedup(share, span.processors)).sum()
+fn work(lengths: &BTreeMap<u32, Nanos>, share: f64) -> f64 {
+    lengths.iter().map(|(&processors, &length_ns)| length_ns as f64 * speedup(share, processors)).sum()
 }
 
 /// One application.
@@ -204,7 +205,7 @@ pub fn streams(members: &[Member]) -> Vec<Stream> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::measured::Span;
+    use super::super::measured::{Activity, Span};
     use super::*;
     use numaestro_engine::{AppId, Wish};
 

@@ -6,6 +6,7 @@
 //! order of the stretches from the run with most processors. Samples of processor time
 //! ([`samples`]) and journals ([`journal`]) are two sources of such runs.
 
+mod courses;
 mod equations;
 mod fit;
 pub mod journal;
