@@ -8,6 +8,7 @@ use super::amount::{self, Unit};
 use crate::Nanos;
 use crate::read::Mistake;
 use crate::read::fields::Field;
+use crate::read::tree::Value;
 
 /// A measuring library in a program.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -36,7 +37,7 @@ impl Default for Analyzer {
 /// `true`, or a table of the values that are not as usual.
 pub(super) fn read(field: &Field<'_>) -> Result<Analyzer, Mistake> {
     let usual = Analyzer::default();
-    if field.yes() == Ok(true) {
+    if field.node().value == Value::Yes(true) {
         return Ok(usual);
     }
     let mut fields = field

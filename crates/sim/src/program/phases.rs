@@ -147,7 +147,7 @@ fn sharing(fields: &mut Fields<'_>) -> Result<f64, Mistake> {
 
 fn wait(field: &Field<'_>) -> Result<Wait, Mistake> {
     const EXPECTED: &str = "\"spin\", \"block\" or { spin_then_block = time }";
-    if let Ok(mut fields) = field.fields() {
+    if let Some(mut fields) = field.table() {
         let spin = fields.need("spin_then_block", "how long it waits on the processor")?.nanos()?;
         fields.finish()?;
         return Ok(Wait::SpinThenBlock(spin));

@@ -51,6 +51,7 @@ use crate::read::fields::{Field, Fields};
 use crate::read::tree::Node;
 use crate::read::{Mistake, Text};
 use numaestro_engine::Class;
+use std::collections::BTreeSet;
 
 /// Reads a file of `[[program]]` tables.
 ///
@@ -71,9 +72,10 @@ pub fn read(text: Text<'_>) -> Result<Vec<Program>, Mistake> {
 /// The first mistake.
 pub(crate) fn all(field: &Field<'_>) -> Result<Vec<Program>, Mistake> {
     let mut programs: Vec<Program> = Vec::new();
+    let mut names = BTreeSet::new();
     for item in field.items().map_err(|_| field.wrong("[[program]] tables"))? {
         let program = one(&item)?;
-        if programs.iter().any(|other| other.name == program.name) {
+        if !names.insert(program.name.clone()) {
             return Err(item.mistake(format!("there is already a program `{}`", program.name)));
         }
         programs.push(program);
@@ -196,7 +198,7 @@ const PLACES: [(&str, PagePlace); 4] = [
 
 fn place(field: &Field<'_>) -> Result<PagePlace, Mistake> {
     const EXPECTED: &str = "\"policy\", \"first-touch\", \"round-robin\", \"master\" or { node = index }";
-    if let Ok(mut fields) = field.fields() {
+    if let Some(mut fields) = field.table() {
         let node = fields.need("node", "the logical index of a NUMA node")?.whole32(0..=PROCESSORS_MAX)?;
         fields.finish()?;
         return Ok(PagePlace::Node(node));

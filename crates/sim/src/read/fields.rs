@@ -211,8 +211,14 @@ impl<'t> Field<'t> {
     /// # Errors
     /// It is no table.
     pub fn fields(&self) -> Result<Fields<'t>, Mistake> {
-        let Value::Table(entries) = &self.node.value else { return Err(self.wrong("a table")) };
-        Ok(Fields { text: self.text, path: self.path.clone(), node: self.node, entries, asked: Vec::new() })
+        self.table().ok_or_else(|| self.wrong("a table"))
+    }
+
+    /// The fields, if it is a table. A mistake counts lines: whoever reads something else then does
+    /// not make one.
+    pub fn table(&self) -> Option<Fields<'t>> {
+        let Value::Table(entries) = &self.node.value else { return None };
+        Some(Fields { text: self.text, path: self.path.clone(), node: self.node, entries, asked: Vec::new() })
     }
 }
 

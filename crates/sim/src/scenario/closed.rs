@@ -14,7 +14,7 @@ pub(super) type List = (Vec<Arc<Program>>, Option<u32>);
 pub(super) fn read(fields: &mut Fields<'_>, parts: &Parts<'_>) -> Result<List, Mistake> {
     let once = match fields.get("programs") {
         Some(names) => parts.programs_named(&names)?,
-        None => parts.programs.clone(),
+        None => parts.programs.all().to_vec(),
     };
     let repetitions = fields.read("repetitions", |field| field.whole32(1..=1 << 20))?.unwrap_or(1);
     let level = fields.read("level", |field| field.whole32(1..=1 << 20))?;

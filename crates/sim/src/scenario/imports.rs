@@ -1,12 +1,10 @@
 //! Workloads in other tools' formats, as parts of a scenario.
 
 use super::parts::Parts;
-use crate::program::Program;
 use crate::read::fields::Fields;
 use crate::read::{Mistake, Text};
 use crate::workload::elastisim::{self, Platform};
 use crate::workload::{Arrival, rtapp};
-use std::sync::Arc;
 
 const SPEED: &str = "a speed above 0";
 
@@ -42,7 +40,8 @@ pub(super) fn rt_app(fields: &mut Fields<'_>, parts: &mut Parts<'_>) -> Result<V
 
 /// Adds the programs of arrivals to the scenario's.
 fn known(arrivals: Vec<Arrival>, parts: &mut Parts<'_>) -> Vec<Arrival> {
-    let programs: Vec<Arc<Program>> = arrivals.iter().map(|arrival| arrival.program.clone()).collect();
-    parts.programs.extend(programs);
+    for arrival in &arrivals {
+        parts.programs.push(arrival.program.clone());
+    }
     arrivals
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// Reads `machine = "name"`, `machine = "file.toml"`, or a table of `name` or `file` with `delay`,
 /// or with the machine under `inline`.
 pub(super) fn read(field: &Field<'_>, loaded: &Loaded<'_>) -> Result<Arc<Model>, Mistake> {
-    let Ok(mut fields) = field.fields() else {
+    let Some(mut fields) = field.table() else {
         let text = field.text().map_err(|_| field.wrong("the name of a machine, a file, or a table"))?;
         return if is_file(text) { from_file(field, None, loaded) } else { named(field, 0, loaded) };
     };

@@ -5,6 +5,7 @@ mod imports;
 mod machine;
 mod models;
 mod parts;
+mod programs;
 mod read;
 mod sweep;
 mod workload;

@@ -1,6 +1,7 @@
 //! Parts of a scenario that its readers share: programs by name, and texts, machines and logs that
 //! are read only once however many points of a sweep use them.
 
+use super::programs::Programs;
 use crate::Nanos;
 use crate::machine::Model;
 use crate::program::Program;
@@ -24,7 +25,7 @@ pub(super) struct Loaded<'f> {
 /// The parts of one scenario that others refer to.
 pub(super) struct Parts<'f> {
     pub loaded: &'f Loaded<'f>,
-    pub programs: Vec<Arc<Program>>,
+    pub programs: Programs,
     /// Processors that applications can have.
     pub pus: u32,
     /// Remarks for people.
@@ -59,9 +60,8 @@ impl Parts<'_> {
     /// The program that a field names.
     pub fn program(&self, field: &Field<'_>) -> Result<Arc<Program>, Mistake> {
         let name = field.text()?;
-        let found = self.programs.iter().find(|program| program.name == name);
-        found.cloned().ok_or_else(|| {
-            let names: Vec<&str> = self.programs.iter().map(|program| program.name.as_str()).collect();
+        self.programs.named(name).cloned().ok_or_else(|| {
+            let names: Vec<&str> = self.programs.all().iter().map(|program| program.name.as_str()).collect();
             let there = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
             field.mistake(format!("no program is called \"{name}\"; there is {there}"))
         })

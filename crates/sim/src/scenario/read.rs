@@ -32,6 +32,7 @@
 //! ```
 
 use super::parts::{Loaded, Parts};
+use super::programs::Programs;
 use super::sweep::{self, Choice, Sweep};
 use super::{Point, Scenario, Workload, machine, workload};
 use crate::machine::Model;
@@ -139,7 +140,7 @@ fn one(text: Text<'_>, tree: &Node, loaded: &Loaded<'_>, policy: Option<&String>
     let mut parts = Parts { loaded, programs, pus: machine.usable(), notes: Vec::new(), until };
     remarks(&mut parts, &machine);
     let workload = workload::read(fields.get("workload"), &mut parts)?;
-    let idle = parts.programs.is_empty() && matches!(&workload, Workload::List(arrivals) if arrivals.is_empty());
+    let idle = parts.programs.all().is_empty() && matches!(&workload, Workload::List(arrivals) if arrivals.is_empty());
     let nothing = fields.mistake("nothing would run: there are no [[program]] tables and no [workload]");
     let _ = fields.get("sweep");
     fields.finish()?;
@@ -152,7 +153,7 @@ fn one(text: Text<'_>, tree: &Node, loaded: &Loaded<'_>, policy: Option<&String>
         machine,
         policy,
         contention,
-        programs: parts.programs,
+        programs: parts.programs.into_all(),
         workload,
         seed,
         seeds,
@@ -229,8 +230,8 @@ fn settings(fields: &mut Fields<'_>, policy: &str, machine: &Model) -> Result<Se
 }
 
 /// The `[[program]]` tables here, and the ones in the files of `programs`.
-fn programs(fields: &mut Fields<'_>, loaded: &Loaded<'_>, machine: &Model) -> Result<Vec<Arc<Program>>, Mistake> {
-    let mut programs = Vec::new();
+fn programs(fields: &mut Fields<'_>, loaded: &Loaded<'_>, machine: &Model) -> Result<Programs, Mistake> {
+    let mut programs = Programs::default();
     if let Some(list) = fields.get("programs") {
         for file in list.items().map_err(|_| list.wrong("a list of files with [[program]] tables"))? {
             let text = loaded.text(&file)?;
@@ -247,8 +248,8 @@ fn programs(fields: &mut Fields<'_>, loaded: &Loaded<'_>, machine: &Model) -> Re
     Ok(programs)
 }
 
-fn add(program: Program, from: &Field<'_>, all: &mut Vec<Arc<Program>>, machine: &Model) -> Result<(), Mistake> {
-    if all.iter().any(|other| other.name == program.name) {
+fn add(program: Program, from: &Field<'_>, all: &mut Programs, machine: &Model) -> Result<(), Mistake> {
+    if all.named(&program.name).is_some() {
         return Err(from.mistake(format!("there are two programs called `{}`", program.name)));
     }
     let nodes = machine.topology.numa_nodes().len();
@@ -280,7 +281,7 @@ fn add(program: Program, from: &Field<'_>, all: &mut Vec<Arc<Program>>, machine:
 /// Adds remarks on values that are allowed but may not be meant.
 fn remarks(parts: &mut Parts<'_>, machine: &Model) {
     let memory = machine.node_pages.saturating_mul(machine.topology.numa_nodes().len() as u64);
-    for program in &parts.programs {
+    for program in parts.programs.all() {
         let (name, pus) = (&program.name, parts.pus);
         if program.processors > pus {
             let wants = program.processors;

@@ -143,7 +143,7 @@ const JOBS_MAX: u64 = 1 << 40;
 pub(super) fn read(field: Option<Field<'_>>, parts: &mut Parts<'_>) -> Result<Workload, Mistake> {
     let Some(field) = field else {
         let arrival = |program: &Arc<Program>| at(0, program.clone(), None);
-        return Ok(Workload::List(parts.programs.iter().map(arrival).collect()));
+        return Ok(Workload::List(parts.programs.all().iter().map(arrival).collect()));
     };
     let mut fields = field.fields()?;
     let kind =
@@ -186,7 +186,7 @@ fn streams(fields: &mut Fields<'_>, parts: &Parts<'_>) -> Result<Workload, Mista
         let programs = match (fields.get("programs"), usual) {
             (Some(names), _) => parts.programs_named(&names)?,
             (None, Some(usual)) => usual.programs.clone(),
-            (None, None) => parts.programs.clone(),
+            (None, None) => parts.programs.all().to_vec(),
         };
         let repetitions = match fields.get("repetitions") {
             Some(field) if matches!(field.text(), Ok("forever")) => None,
@@ -238,7 +238,7 @@ fn open(fields: &mut Fields<'_>, parts: &Parts<'_>) -> Result<Workload, Mistake>
             programs
         }
         (None, Some(names)) => parts.programs_named(&names)?.into_iter().map(|program| (program, 1.0)).collect(),
-        (None, None) => parts.programs.iter().map(|program| (program.clone(), 1.0)).collect(),
+        (None, None) => parts.programs.all().iter().map(|program| (program.clone(), 1.0)).collect(),
         (Some(_), Some(names)) => return Err(names.mistake("a workload has `mix` or `programs`, not both")),
     };
     if mix.is_empty() {
@@ -360,7 +360,7 @@ fn turn(field: &Field<'_>) -> Result<Turn, Mistake> {
         serial: Dist::Uniform(0.0, 0.05),
         overhead: Dist::Uniform(0.0, 0.0005),
     };
-    let Ok(mut fields) = field.fields() else {
+    let Some(mut fields) = field.table() else {
         let words = [("rigid", Turn::Rigid), ("downey", downey), ("sevcik", sevcik)];
         return field.one_of(&words).map_err(|_| field.wrong(EXPECTED));
     };
