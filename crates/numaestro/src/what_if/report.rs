@@ -4,6 +4,7 @@ use super::verdict::{Errors, Ratio, Verdict};
 use crate::columns;
 use crate::say::{self, counted};
 use crate::sim::html::{document, escaped};
+use numaestro_sim::learn::coarse::Coarseness;
 use numaestro_sim::learn::mix::Member;
 use serde::Serialize;
 use std::fmt::Write;
@@ -60,6 +61,9 @@ pub struct Report {
     pub assumed: Vec<String>,
     /// Load outside kept processors busy; the simulation has none.
     pub had_load: bool,
+    /// The recording is long, and was simulated in coarser steps.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub coarser: Option<Coarseness>,
     /// Usual policies that cannot run there, with the reason.
     pub left_out: Vec<String>,
 }
@@ -103,6 +107,12 @@ impl Report {
                 self.errors.median * 100.0
             ),
         ];
+        if let Some(Coarseness { cycles, meetings }) = self.coarser {
+            about.push(format!(
+                "a long recording, simulated in coarser steps: {cycles} times as long phases, teams meet up to {meetings} \
+                 times as rarely"
+            ));
+        }
         if !self.assumed.is_empty() {
             about.push(format!(
                 "nobody has measured all speedups of {}: they are assumed between two bounds",

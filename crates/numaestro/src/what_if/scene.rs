@@ -7,6 +7,7 @@ use crate::sim::files::quoted;
 use crate::sim::validate::machine;
 use numaestro_engine::journal;
 use numaestro_engine::{Action, Event, Nanos};
+use numaestro_sim::learn::coarse::{self, Coarseness};
 use numaestro_sim::learn::journal::{Recorded, Runs};
 use numaestro_sim::learn::mix::{self, Bound, Member, Stream};
 use numaestro_sim::read::{Files, Text};
@@ -84,12 +85,13 @@ impl Past {
 
     /// The scenario, with speedups that nobody has measured at this bound.
     pub fn scene(&self, bound: Bound) -> Scene {
-        let members = mix::members(self.recorded.clone(), bound);
+        let mut members = mix::members(self.recorded.clone(), bound);
+        let coarseness = coarse::coarsen(&mut members);
         let streams = mix::streams(&members);
         let programs: Vec<String> = members.iter().map(program).collect();
         let begin = members.iter().map(|member| member.recorded.arrived).min().unwrap_or_default();
         let text = self.text(&members, &streams, begin);
-        Scene { machine: self.machine.clone(), programs: programs.join("\n"), text, members, streams }
+        Scene { machine: self.machine.clone(), programs: programs.join("\n"), text, coarseness, members, streams }
     }
 
     fn text(&self, members: &[Member], streams: &[Stream], begin: Nanos) -> String {
@@ -152,6 +154,8 @@ pub struct Scene {
     machine: String,
     programs: String,
     text: String,
+    /// A long recording is simulated in coarser steps.
+    pub coarseness: Coarseness,
     /// The applications.
     pub members: Vec<Member>,
     /// Those that follow each other.

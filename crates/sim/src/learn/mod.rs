@@ -6,6 +6,7 @@
 //! order of the stretches from the run with most processors. Samples of processor time
 //! ([`samples`]) and journals ([`journal`]) are two sources of such runs.
 
+pub mod coarse;
 mod courses;
 mod equations;
 mod fit;

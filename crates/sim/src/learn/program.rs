@@ -41,6 +41,8 @@ pub struct LearnedProgram {
     pub assumed: Vec<u32>,
     /// Meetings of its team in the whole run; 0: not known.
     pub regions: u64,
+    /// So many of its meetings are simulated as one.
+    pub meetings_together: u32,
     /// By whom its serial stretches and pauses become known in a mix.
     pub phase_source: PhaseSource,
     /// Its measurement of its own speedup; `None`: it reports nothing.
@@ -73,8 +75,15 @@ impl LearnedProgram {
     /// The same program with stretches that a person can read: very many become the mean of all
     /// cycles, where a cycle ends with a parallel stretch.
     #[must_use]
-    pub(super) fn compressed(mut self) -> Self {
-        if self.stretches.len() <= STRETCHES_MOST {
+    pub(super) fn compressed(self) -> Self {
+        if self.stretches.len() <= STRETCHES_MOST { self } else { self.in_one_cycle() }
+    }
+
+    /// The same program as the mean of its cycles, repeated; one whose stretches are repeated
+    /// already stays.
+    #[must_use]
+    pub(super) fn in_one_cycle(mut self) -> Self {
+        if self.times > 1 {
             return self;
         }
         let parallel = self.stretches.iter().filter(|stretch| stretch.activity == Activity::Parallel).count();
@@ -105,6 +114,7 @@ mod tests {
             curve: vec![(1, 1.0), (2, 1.6)],
             assumed: Vec::new(),
             regions: 0,
+            meetings_together: 1,
             phase_source: PhaseSource::Threads,
             analysis: None,
             residual: 0.0,

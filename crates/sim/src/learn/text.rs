@@ -115,9 +115,14 @@ impl LearnedProgram {
 
     /// Meetings of so much of its work.
     fn meetings(&self, work: Nanos) -> u64 {
-        let all = self.amount_of(Activity::Parallel).max(1);
-        let known = if self.regions > 0 { self.regions } else { all / MEETING_NS };
-        let share = work as f64 / all as f64;
-        (libm::round(known.min(MEETINGS_MOST) as f64 * share) as u64).max(1)
+        let share = work as f64 / self.amount_of(Activity::Parallel).max(1) as f64;
+        (libm::round(self.meetings_in_all() as f64 * share) as u64).max(1)
+    }
+
+    /// Meetings of its whole run, as it is simulated.
+    pub(super) fn meetings_in_all(&self) -> u64 {
+        let usual = self.amount_of(Activity::Parallel) / MEETING_NS;
+        let known = if self.regions > 0 { self.regions } else { usual };
+        known.min(MEETINGS_MOST) / u64::from(self.meetings_together.max(1))
     }
 }
