@@ -27,7 +27,7 @@ fn status_shows_what_runs_and_stop_ends_it() {
     assert_eq!(policy["policy"], status["policy"]);
     assert!(json(&user.output(["policy", "list", "--json"]))["available"].as_array().is_some_and(|all| all.len() > 3));
     let refused = user.output(["policy", "set", "no-such-policy"]);
-    assert_eq!(refused.status.code(), Some(75), "{}", text(&refused.stderr));
+    assert_eq!(refused.status.code(), Some(64), "it is wrong whenever it comes: {}", text(&refused.stderr));
     assert_eq!(user.output(["stop"]).status.code(), Some(0));
     assert_eq!(json(&user.output(["status", "--json"]))["running"], false);
     drop(child.stdin.take());

@@ -1,7 +1,8 @@
 //! Answers the requests of people: the JSON lines of the control socket.
 
-use numaestro_abi::control::{Options, Policies, Reply, Request, Run};
+use numaestro_abi::control::{Options, Policies, RefusalKind, Reply, Request, Run};
 use numaestro_host::rundir;
+use numaestro_policy::Policy;
 use tracing::{info, warn};
 
 use super::Front;
@@ -126,7 +127,11 @@ impl Front {
 
     fn set_policy(&mut self, policy: String, shell: &mut Shell) -> Result<Reply, Refusal> {
         let usual = || "`numaestro policy list` shows those that there are".to_owned();
-        shell.set_policy(policy).map_err(|(reason, hint)| Refusal::new(reason, hint.unwrap_or_else(usual)))?;
+        // Nobody will ever know a word that is wrong; what the host lacks may be there later.
+        let kind = if Policy::parse(&policy, 0).is_ok() { RefusalKind::Later } else { RefusalKind::Usage };
+        let refused =
+            |(reason, hint): (String, Option<String>)| Refusal::new(reason, hint.unwrap_or_else(usual)).of_kind(kind);
+        shell.set_policy(policy).map_err(refused)?;
         let policy = shell.policy_text();
         info!(policy, "policy switched");
         choice::keep(self.directory.runtime(), &self.config, &policy);
