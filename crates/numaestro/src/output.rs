@@ -1,5 +1,6 @@
 //! Writes files that are there whole or not at all.
 
+use crate::say::Failure;
 use anyhow::Context;
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -14,7 +15,7 @@ pub fn write<E: Into<anyhow::Error>>(
     let place = || format!("cannot write {}", path.display());
     if std::fs::metadata(&path).is_ok_and(|found| !found.is_file()) {
         let mut out = BufWriter::new(File::options().write(true).open(&path).with_context(place)?);
-        contents(&mut out).map_err(Into::into).with_context(place)?;
+        contents(&mut out).map_err(|error| placed(error.into(), &path))?;
         out.flush().with_context(place)?;
         return Ok(path);
     }
@@ -24,8 +25,14 @@ pub fn write<E: Into<anyhow::Error>>(
     let file =
         tempfile::Builder::new().prefix(".numaestro").permissions(usual).tempfile_in(directory).with_context(place)?;
     let mut out = BufWriter::new(file);
-    contents(&mut out).map_err(Into::into).with_context(place)?;
+    contents(&mut out).map_err(|error| placed(error.into(), &path))?;
     let file = out.into_inner().map_err(std::io::IntoInnerError::into_error).with_context(place)?;
     file.persist(&path).map_err(|error| error.error).with_context(place)?;
     Ok(path)
+}
+
+/// Why contents are not written. A failure of what they are made from says so itself: the place is
+/// not to blame.
+fn placed(error: anyhow::Error, place: &Path) -> anyhow::Error {
+    if error.is::<Failure>() { error } else { error.context(format!("cannot write {}", place.display())) }
 }

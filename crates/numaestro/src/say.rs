@@ -1,6 +1,6 @@
 //! Output of the command: messages on stderr, text on stdout, colours, exit codes, the log.
 
-use std::io::{IsTerminal, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
 use time::UtcOffset;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::layer::SubscriberExt;
@@ -59,9 +59,8 @@ impl std::error::Error for Failure {}
 /// Prints an error with its next step; gives the exit code. A reader that has gone away (`| head`)
 /// is not an error.
 pub fn failed(error: &anyhow::Error) -> u8 {
-    let gone = error
-        .chain()
-        .any(|e| e.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe));
+    let gone =
+        error.chain().any(|e| e.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == ErrorKind::BrokenPipe));
     if gone {
         return OK;
     }
@@ -72,7 +71,15 @@ pub fn failed(error: &anyhow::Error) -> u8 {
         }
         return failure.code;
     }
-    message("next", Tone::Good, "run `numaestro doctor` to see what is missing, or repeat with -vv to see every step");
+    // A file that is missing, or a port that is taken, is no riddle: the error names it.
+    let is_plain = error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<std::io::Error>())
+        .any(|cause| matches!(cause.kind(), ErrorKind::NotFound | ErrorKind::AddrInUse | ErrorKind::AddrNotAvailable));
+    if !is_plain {
+        let next = "run `numaestro doctor` to see what is missing, or repeat with -vv to see every step";
+        message("next", Tone::Good, next);
+    }
     FAILED
 }
 

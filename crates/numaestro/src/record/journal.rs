@@ -54,7 +54,14 @@ impl<'a> Journal<'a> {
     /// # Errors
     /// Exit code 2: it could not be understood.
     pub fn headed<T>(&self, outcome: Result<T, JournalError>) -> anyhow::Result<T> {
-        outcome.map_err(|error| self.wrong(&error.problem))
+        outcome.map_err(|error| {
+            // What a parser says of any other file helps nobody.
+            if self.head.contains("\"numaestro_journal\"") {
+                self.wrong(&error.problem)
+            } else {
+                self.wrong("this is no journal and no recording")
+            }
+        })
     }
 
     /// There is something wrong with the whole of it: exit code 2.
