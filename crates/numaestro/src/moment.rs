@@ -20,9 +20,18 @@ impl Moment {
     /// `now`: the present time where the user is.
     ///
     /// # Errors
-    /// It is no time; the text says what is one.
+    /// It is no time, and the text says what is one; or it is still to come.
     pub fn read(text: &str, now: OffsetDateTime) -> anyhow::Result<Self> {
-        moment(text, now).with_context(|| {
+        let said = text.trim();
+        let point = point(said, now);
+        if let Some(point) = point.filter(|point| *point > now) {
+            anyhow::bail!(
+                "`{said}` is still to come: it is {}, and now it is {}",
+                day_and_time(point),
+                day_and_time(now)
+            );
+        }
+        point.and_then(nanoseconds).map(Self::Wall).or_else(|| span_of(said, now)).with_context(|| {
             format!("`{text}` is no time: say 14:05, 14:05:30, `2026-07-09 14:05`, `10 min ago` or +90s")
         })
     }
@@ -43,16 +52,23 @@ impl Moment {
     }
 }
 
-fn moment(text: &str, now: OffsetDateTime) -> Option<Moment> {
-    let text = text.trim();
+/// A time (nanoseconds since 1970) for people, to the second, with its day.
+pub fn shown(wall: u64, offset: UtcOffset) -> String {
+    let at = OffsetDateTime::from_unix_timestamp_nanos(wall.into()).unwrap_or(OffsetDateTime::UNIX_EPOCH);
+    day_and_time(at.to_offset(offset))
+}
+
+fn day_and_time(at: OffsetDateTime) -> String {
+    let format = time::macros::format_description!("[year]-[month]-[day] [hour]:[minute]:[second]");
+    at.format(format).unwrap_or_default()
+}
+
+/// `+90s`, `10 min ago`.
+fn span_of(text: &str, now: OffsetDateTime) -> Option<Moment> {
     if let Some(after) = text.strip_prefix('+') {
         return Some(Moment::After(span(after)?));
     }
-    let wall = match text.strip_suffix("ago") {
-        Some(before) => nanoseconds(now)?.checked_sub(span(before)?)?,
-        None => nanoseconds(point(text, now)?)?,
-    };
-    Some(Moment::Wall(wall))
+    Some(Moment::Wall(nanoseconds(now)?.checked_sub(span(text.strip_suffix("ago")?)?)?))
 }
 
 fn nanoseconds(at: OffsetDateTime) -> Option<u64> {
@@ -113,6 +129,17 @@ mod tests {
         for text in ["yesterday", "25:00", "14:05:99", "2026-13-01 10:00", "-1s ago", "1e30 h ago", "14", "+", ""] {
             assert!(Moment::read(text, now()).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn what_is_still_to_come_is_said_with_the_time_that_it_is_now() {
+        let problem = |text: &str| Moment::read(text, now()).unwrap_err().to_string();
+        assert_eq!(
+            problem("2027-01-01 00:00"),
+            "`2027-01-01 00:00` is still to come: it is 2027-01-01 00:00:00, and now it is 2026-07-09 14:13:20"
+        );
+        assert!(problem("2026-07-09 14:13:21").contains("still to come"));
+        assert_eq!(ago("2026-07-09 14:13:20"), 0, "now is not to come");
     }
 
     #[test]

@@ -5,7 +5,8 @@ use clap::Args;
 /// A part of a recording.
 #[derive(Debug, Clone, Default, Args)]
 pub struct PartArgs {
-    /// Begin here: 14:05, 14:05:30, `2026-07-09 14:05`, `10 min ago`, +90s after the first event.
+    /// Begin here: 14:05 (the latest such time), 14:05:30, `2026-07-09 14:05`, `10 min ago`, +90s
+    /// after the first event.
     #[arg(long, value_name = "TIME")]
     pub since: Option<String>,
     /// End here.

@@ -4,6 +4,7 @@
 mod dump;
 mod journal;
 mod part;
+mod ran;
 mod recording;
 mod runs;
 #[cfg(test)]
@@ -12,12 +13,14 @@ mod summary;
 
 pub use journal::{Journal, numbered};
 pub use part::{Part, stamp_of, time_of_history};
+pub use ran::{Ran, in_words};
 pub use recording::Recording;
 
 use crate::cli::{RecordCommand, RecordListArgs};
 use crate::columns;
 use crate::manager::{self, Manager};
-use crate::say;
+use crate::moment::shown;
+use crate::say::{self, Failure};
 use anyhow::Context;
 use numaestro_abi::control::{RecordingStatus, Reply, Request};
 use numaestro_daemon::{Config, Source};
@@ -26,7 +29,6 @@ use runs::Run;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use summary::Summary;
-use time::OffsetDateTime;
 
 /// A recording is written once a second, so its end is known no better.
 const UNKNOWN_NS: u64 = 2_000_000_000;
@@ -71,7 +73,11 @@ fn words(status: &RecordingStatus) -> String {
 fn status(dir: Option<PathBuf>) -> anyhow::Result<RecordingStatus> {
     let dir = manager::directory(dir)?;
     if let Ok(mut manager) = Manager::reach(&dir) {
-        return ask(&mut manager, None);
+        match ask(&mut manager, None) {
+            // It was about to end. One that hangs can still be reached.
+            Err(error) if manager::has_gone(&error) && Manager::reach(&dir).is_err() => {}
+            told => return told,
+        }
     }
     let source = if manager::is_of_system(&dir) { Source::of_system() } else { Source::of_user() };
     let mut config = Config::load(&source).map_err(|error| anyhow::anyhow!("{error}"))?.config;
@@ -83,7 +89,10 @@ fn status(dir: Option<PathBuf>) -> anyhow::Result<RecordingStatus> {
 /// The same of a directory that the user named, in which nobody records, or of the manager.
 fn place(dir: Option<PathBuf>, named: Option<&Path>) -> anyhow::Result<RecordingStatus> {
     let Some(named) = named else { return status(dir) };
-    anyhow::ensure!(named.is_dir(), "there is no directory {}", named.display());
+    if !named.is_dir() {
+        let next = "--from names a directory of recordings; without it the command takes the manager's own";
+        return Err(Failure::error(say::FAILED, format!("there is no directory {}", named.display()), next));
+    }
     Ok(RecordingStatus { directory: named.display().to_string(), ..RecordingStatus::default() })
 }
 
@@ -121,7 +130,11 @@ fn list(dir: Option<PathBuf>, args: &RecordListArgs) -> anyhow::Result<u8> {
         text += &words(&status);
     }
     if runs.is_empty() {
-        text += "no recordings; `numaestro record on` begins one\n";
+        text += match (status.on, args.from.is_some()) {
+            (true, _) => "no recordings yet: the first one is there a second after the first event\n",
+            (false, true) => "no recordings\n",
+            (false, false) => "no recordings; `numaestro record on` begins one\n",
+        };
     } else {
         text += &table(&runs);
     }
@@ -139,7 +152,7 @@ fn table(runs: &[Summary]) -> String {
             run.events.to_string(),
             run.programs.to_string(),
             say::size(run.bytes),
-            run.policy.clone(),
+            run.ran(),
             run.remarks().join("; "),
         ]
     });
@@ -147,8 +160,6 @@ fn table(runs: &[Summary]) -> String {
 }
 
 /// A time (nanoseconds since 1970) for people, to the second, in their time zone.
-fn moment(at: u64) -> String {
-    let format = time::macros::format_description!("[year]-[month]-[day] [hour]:[minute]:[second]");
-    let at = OffsetDateTime::from_unix_timestamp_nanos(at.into()).unwrap_or(OffsetDateTime::UNIX_EPOCH);
-    at.to_offset(say::local_offset()).format(format).unwrap_or_default()
+pub fn moment(at: u64) -> String {
+    shown(at, say::local_offset())
 }

@@ -98,6 +98,9 @@ impl Recording {
     pub fn around(dir: Option<PathBuf>, from: Option<&Path>, wall: u64) -> anyhow::Result<Self> {
         let ring = Ring::at(place(dir, from)?.directory);
         let runs = runs_of(&ring)?;
+        // The day is said: a time of day that is still to come today means yesterday's.
+        let wanted = moment(wall);
+        let nothing = |what: String| Failure::error(say::FAILED, what, "`numaestro record list` shows the recordings");
         let mut oldest = None;
         for run in runs.iter().filter(|run| run.begins.is_ok()) {
             // Lines are older than the moment at which they are written.
@@ -108,16 +111,17 @@ impl Recording {
                 continue;
             }
             let ended = run.ended();
-            let is_over = ended.saturating_add(UNKNOWN_NS) < wall;
-            anyhow::ensure!(!is_over, "the last recording before it ended {}", moment(ended));
+            if ended.saturating_add(UNKNOWN_NS) < wall {
+                return Err(nothing(format!("the last recording before {wanted} ended {}", moment(ended))));
+            }
             let until = run.between(None, Some(wall));
             let pieces = until[until.len().saturating_sub(3)..].to_vec();
             return Ok(Self::of("the recording".to_owned(), Source::Run(Run { pieces, ..run.clone() })));
         }
-        match oldest {
-            Some(oldest) => anyhow::bail!("the oldest recording began {}", moment(oldest)),
-            None => anyhow::bail!("there are no recordings in {}", ring.directory().display()),
-        }
+        Err(nothing(match oldest {
+            Some(oldest) => format!("the oldest recording began {}, after {wanted}", moment(oldest)),
+            None => format!("there are no recordings in {}", ring.directory().display()),
+        }))
     }
 
     /// Warns of lines that are missing in what was read.
@@ -154,8 +158,25 @@ impl Recording {
 
     /// The part lies in the recording.
     fn check(&self, part: Part, origin: Origin) -> anyhow::Result<()> {
-        if let (Some(Moment::Wall(until)), Some(began)) = (part.until, origin.wall()) {
-            anyhow::ensure!(until >= began, "{} began {}, behind this part", self.name, moment(began));
+        // The day is said: a time of day that is still to come today means yesterday's.
+        if let (Some(Moment::Wall(since)), Some(Moment::Wall(until))) = (part.since, part.until)
+            && since > until
+        {
+            let what =
+                format!("the part ends before it begins: it would be from {} to {}", moment(since), moment(until));
+            return Err(Failure::error(say::USAGE, what, ""));
+        }
+        if let (Some(Moment::Wall(until)), Some(began)) = (part.until, origin.wall())
+            && until < began
+        {
+            let what = format!("{} began {}, behind this part, which ends {}", self.name, moment(began), moment(until));
+            return Err(Failure::error(say::FAILED, what, "`numaestro record list` shows the recordings"));
+        }
+        if let (Some(Moment::Wall(since)), Some(began)) = (part.since, origin.wall())
+            && since.saturating_add(UNKNOWN_NS) < began
+        {
+            let (since, began) = (moment(since), moment(began));
+            say::note(&format!("the part begins {since}, and {} has nothing before {began}", self.name));
         }
         if let (Some(Moment::Wall(since)), Source::Run(run)) = (part.since, &self.source) {
             let ended = run.ended();
@@ -170,8 +191,11 @@ impl Recording {
     fn lines(&self, part: Part) -> anyhow::Result<Lines> {
         match &self.source {
             Source::Journal(path) => {
-                let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
-                Ok(Box::new(numbered(BufReader::new(file).lines())))
+                let cannot = |cause: io::Error| {
+                    let what = format!("cannot read {}: {cause}", path.display());
+                    Failure::error(say::FAILED, what, "name a journal, or a recording of `numaestro record list`")
+                };
+                Ok(Box::new(numbered(BufReader::new(File::open(path).map_err(cannot)?).lines())))
             }
             Source::Text(text) => {
                 let lines: Vec<_> = text.lines().map(|line| Ok(line.to_owned())).collect();

@@ -1,5 +1,6 @@
 //! What is in a run, for lists: all of it is read.
 
+use super::ran::{Ran, in_words};
 use super::runs::Run;
 use numaestro_engine::Event;
 use numaestro_engine::journal::{self, State};
@@ -24,6 +25,8 @@ pub struct Summary {
     pub bytes: u64,
     /// The policy at the end.
     pub policy: String,
+    /// All that ran, in their order.
+    pub policies: Vec<String>,
     /// Version of the program that wrote it.
     pub numaestro: String,
     /// Its begin is there, so it can be repeated.
@@ -48,32 +51,34 @@ impl Summary {
             Err(why) => summary.torn.clone_from(why),
         }
         let mut apps = BTreeSet::new();
+        let mut ran = Ran::default();
         let mut is_begin_known = false;
         for piece in &run.pieces {
             // It may have gone since: the manager is at work.
             let Ok(contents) = piece.segment.read() else { continue };
-            summary.add(&contents, &mut apps, &mut is_begin_known);
+            summary.add(&contents, &mut apps, &mut ran, &mut is_begin_known);
         }
         summary.programs = apps.len();
+        ran.last().clone_into(&mut summary.policy);
+        summary.policies = ran.policies();
         summary
     }
 
-    fn add(&mut self, contents: &Contents, apps: &mut BTreeSet<u64>, is_begin_known: &mut bool) {
+    fn add(&mut self, contents: &Contents, apps: &mut BTreeSet<u64>, ran: &mut Ran, is_begin_known: &mut bool) {
         let mut lines = contents.text.lines();
         let head = lines.next().unwrap_or_default();
         if let Ok((_, settings, _)) = journal::decode_head(head) {
-            self.policy = settings.policy;
+            ran.begins(&settings.policy);
         }
         let mut first = None;
         for line in lines {
             if !journal::is_aside(line) {
-                let Ok((at, event, _)) = journal::decode(line) else { continue };
+                let Ok((at, event, actions)) = journal::decode(line) else { continue };
                 first = first.or(Some(at));
                 self.events += 1;
-                match event {
-                    Event::Arrive { app, .. } => drop(apps.insert(app.0)),
-                    Event::Policy { policy } => self.policy = policy,
-                    _ => {}
+                ran.hear(at, &event, &actions);
+                if let Event::Arrive { app, .. } = event {
+                    apps.insert(app.0);
                 }
             } else if let Some(stamp) = Stamp::decode(line) {
                 self.until_ns = stamp.wall;
@@ -83,13 +88,18 @@ impl Summary {
                 }
             } else if let Ok(state) = State::decode(line) {
                 first = first.or(Some(state.at));
-                self.policy.clone_from(&state.state.policy);
+                ran.is_now(state.at, &state.state.policy, !state.state.apps.is_empty());
                 apps.extend(state.state.apps.iter().map(|app| app.app.0));
             }
         }
         if let Some(torn) = &contents.torn {
             self.torn.clone_from(torn);
         }
+    }
+
+    /// The policies that ran, for people.
+    pub fn ran(&self) -> String {
+        in_words(&self.policies)
     }
 
     /// What people should know about it.
