@@ -185,4 +185,66 @@ fn the_report_says_what_it_knows_and_what_not() {
     refused(&[&file], 2, "mix.toml:1:");
     refused(&["nowhere.journal"], 1, "cannot read");
     refused(&["7"], 1, "there are no recordings");
+    // The user has no file of the scenario, and no riddle to solve.
+    for words in [&[&journal, "--policies", "bathc"][..], &[&journal, "--set", "nothing.there=1"], &["nowhere.journal"]]
+    {
+        let said = text(&user.output(["what-if"].iter().chain(words)).stderr);
+        assert!(!said.contains("mix.toml:") && !said.contains("doctor"), "{words:?}: {said}");
+    }
+}
+
+/// A journal in which `b2arr`, which needs rates of transactions, decides for a tenth of a second.
+fn switched(user: &User) -> String {
+    let bus = "[[channel]]\nname = \"bus\"\nover = \"bus\"\neach = \"machine\"\nper_us = 1000\n";
+    std::fs::write(user.path("machine.toml"), format!("{MACHINE}{bus}")).expect("writable");
+    let scenario = "machine = \"machine.toml\"\npolicy = \"equi\"\ncontention = \"none\"\n\
+        switches = [[\"300 ms\", \"b2arr\"], [\"400 ms\", \"dss\"]]\n\
+        [[program]]\nname = \"a\"\nprocessors = 8\nvacates = \"at-once\"\n\
+        phases = [{ do = \"parallel\", iterations = 100, work = \"30 ms\", wait = { spin_then_block = \"3 ms\" } }]\n\
+        [workload]\nkind = \"streams\"\n\
+        [[workload.stream]]\nprograms = [\"a\"]\nrepetitions = 2\nstart = \"0 ms\"\ngap = \"100 ms\"\n\
+        [[workload.stream]]\nprograms = [\"a\"]\nrepetitions = 1\nstart = \"100 ms\"\ngap = \"100 ms\"\n";
+    let (file, journal) = (user.path("mix.toml").display().to_string(), user.path("j").display().to_string());
+    std::fs::write(&file, scenario).expect("writable");
+    let output = user.output(["sim", "run", &file, "--seeds", "1", "--journal", &journal]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    journal
+}
+
+#[test]
+fn all_policies_that_ran_are_named_and_simulated() {
+    let user = User::new();
+    let journal = switched(&user);
+    let output = user.output(["what-if", &journal, "--policies", "dss,pdpa"]);
+    let words = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(words.contains("policy equi, later b2arr, dss, "), "{words}");
+    assert!(words.contains("than equi, later b2arr, dss"), "{words}");
+    assert!(words.contains("pdpa is foretold badly, because no program reported its speedup"), "{words}");
+    // A host that had no counters cannot have run it, and the rest of the time can be had.
+    let without =
+        std::fs::read_to_string(&journal).expect("there").replace("host_bandwidth\":true", "host_bandwidth\":false");
+    std::fs::write(&journal, without).expect("writable");
+    let output = user.output(["what-if", &journal, "--policies", "dss"]);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("`b2arr` needs bandwidth counters") && said.contains("it ran from +0.300s on"), "{said}");
+    assert!(said.contains("`--until \"+0.299s\"` takes the time before it") && !said.contains("mix.toml"), "{said}");
+    assert_eq!(user.output(["what-if", &journal, "--until", "+0.299s"]).status.code(), Some(0));
+}
+
+#[test]
+fn of_a_part_in_which_nothing_ended_nothing_is_said() {
+    let user = User::new();
+    let journal = switched(&user);
+    let output = user.output(["what-if", &journal, "--since", "+150ms", "--until", "+250ms"]);
+    let words = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "programs have run in it: {}", text(&output.stderr));
+    assert!(words.contains("2 programs, policy equi, nothing ended\n"), "{words}");
+    assert!(words.contains("Nothing ended in this time, so nothing can be said") && !words.contains("0.0"), "{words}");
+    let found = json(&user.output(["what-if", &journal, "--since", "+150ms", "--until", "+250ms", "--json"]));
+    assert!(found["turnaround_s"].is_null() && found["errors"].is_null(), "{found}");
+    let ended = user.output(["what-if", &journal, "--since", "+1h"]);
+    assert_eq!(ended.status.code(), Some(2));
+    assert!(text(&ended.stderr).contains("j: no program has run in it"), "{}", text(&ended.stderr));
 }

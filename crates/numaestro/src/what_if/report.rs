@@ -2,6 +2,7 @@
 
 use super::verdict::{Errors, Ratio, Verdict};
 use crate::columns;
+use crate::record::in_words;
 use crate::say::{self, counted};
 use crate::sim::html::{document, escaped};
 use numaestro_sim::learn::coarse::Coarseness;
@@ -43,12 +44,17 @@ pub struct Report {
     pub recording: String,
     /// The policy at its begin.
     pub policy: String,
-    /// Seconds from the first arrival to the last end.
-    pub makespan_s: f64,
-    /// Mean seconds from arrival to end.
-    pub turnaround_s: f64,
-    /// The policy that ran, simulated, against what happened.
-    pub errors: Errors,
+    /// All that ran, in their order.
+    pub policies: Vec<String>,
+    /// Seconds from the first arrival to the last end; absent where nothing ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub makespan_s: Option<f64>,
+    /// Mean seconds from arrival to end; absent where no program ran as a whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turnaround_s: Option<f64>,
+    /// What ran, simulated, against what happened; absent where nothing ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub errors: Option<Errors>,
     /// The conclusion.
     pub sentence: String,
     /// Each policy.
@@ -75,13 +81,26 @@ impl Report {
     pub fn words(&self) -> String {
         let mut text = self.about().join("\n") + "\n\n";
         let colours = say::colours(&std::io::stdout());
-        let rows: Vec<[String; 5]> = std::iter::once(HEADS.map(str::to_owned)).chain(self.rows()).collect();
-        text += &columns::headed(&rows, colours);
-        let _ = writeln!(text, "\n{}", self.sentence);
-        for left_out in &self.left_out {
-            let _ = writeln!(text, "not tried: {left_out}");
+        if !self.verdicts.is_empty() {
+            let rows: Vec<[String; 5]> = std::iter::once(HEADS.map(str::to_owned)).chain(self.rows()).collect();
+            text += &columns::headed(&rows, colours);
+            text.push('\n');
+        }
+        let _ = writeln!(text, "{}", self.sentence);
+        for remark in self.remarks() {
+            let _ = writeln!(text, "{remark}");
         }
         text
+    }
+
+    /// What is to be known behind the conclusion.
+    fn remarks(&self) -> Vec<String> {
+        let badly = |verdict: &Verdict| {
+            let remark = format!("{} is foretold badly, because {}", verdict.policy, verdict.foretold_badly?);
+            (!self.sentence.contains(&remark)).then_some(remark)
+        };
+        let left_out = self.left_out.iter().map(|left_out| format!("not tried: {left_out}"));
+        self.verdicts.iter().filter_map(badly).chain(left_out).collect()
     }
 
     /// What is to be known before the predictions.
@@ -91,29 +110,29 @@ impl Report {
             0 => String::new(),
             some => format!(", {} of programs one after the other", counted(some, "stream")),
         };
-        let mut about = vec![
-            format!(
-                "{}: {}{closed}, policy {}, {:.3} s, mean turnaround {:.3} s",
-                self.recording,
-                counted(self.programs.len(), "program"),
-                self.policy,
-                self.makespan_s,
-                self.turnaround_s
-            ),
-            format!(
-                "simulated as it was: makespan {}, mean turnaround {}, half of the programs within {:.1} %",
-                signed(self.errors.makespan),
-                signed(self.errors.turnaround),
-                self.errors.median * 100.0
-            ),
-        ];
+        let took = match (self.makespan_s, self.turnaround_s) {
+            (None, _) => "nothing ended".to_owned(),
+            (Some(makespan), None) => format!("{makespan:.3} s, no program began and ended in it"),
+            (Some(makespan), Some(turnaround)) => format!("{makespan:.3} s, mean turnaround {turnaround:.3} s"),
+        };
+        let programs = counted(self.programs.len(), "program");
+        let ran = in_words(&self.policies);
+        let mut about = vec![format!("{}: {programs}{closed}, policy {ran}, {took}", self.recording)];
+        if let Some(errors) = &self.errors {
+            let mut line = format!("simulated as it was: makespan {}", signed(errors.makespan));
+            if let (Some(turnaround), Some(median)) = (errors.turnaround, errors.median) {
+                let half = format!("half of the programs within {:.1} %", median * 100.0);
+                let _ = write!(line, ", mean turnaround {}, {half}", signed(turnaround));
+            }
+            about.push(line);
+        }
         if let Some(Coarseness { cycles, meetings }) = self.coarser {
             about.push(format!(
                 "a long recording, simulated in coarser steps: {cycles} times as long phases, teams meet up to {meetings} \
                  times as rarely"
             ));
         }
-        if !self.assumed.is_empty() {
+        if self.errors.is_some() && !self.assumed.is_empty() {
             about.push(format!(
                 "nobody has measured all speedups of {}: they are assumed between two bounds",
                 self.assumed.join(", ")
@@ -126,10 +145,17 @@ impl Report {
     }
 
     fn rows(&self) -> impl Iterator<Item = [String; 5]> {
-        let ratio = |ratio: Ratio| format!("{:.2} ({:.2} to {:.2})", ratio.value, ratio.low, ratio.high);
+        let ratio = |ratio: Option<Ratio>| {
+            let shown = |ratio: Ratio| format!("{:.2} ({:.2} to {:.2})", ratio.value, ratio.low, ratio.high);
+            ratio.map_or_else(|| "not known".to_owned(), shown)
+        };
         self.verdicts.iter().map(move |verdict| {
             [
-                verdict.policy.clone(),
+                if self.policies == [verdict.policy.as_str()] {
+                    format!("{} (it ran)", verdict.policy)
+                } else {
+                    verdict.policy.clone()
+                },
                 ratio(verdict.makespan),
                 ratio(verdict.turnaround),
                 verdict.better.len().to_string(),
@@ -138,18 +164,27 @@ impl Report {
         })
     }
 
+    fn policies_of_page(&self, body: &mut String) {
+        body.push_str(
+            "<h2>Policies</h2>\n<p>Ratios to what ran, both simulated: the mean, and the bounds that assumptions and \
+             seeds leave.</p>\n",
+        );
+        table(body, &HEADS, self.rows().map(|row| row.to_vec()));
+    }
+
     /// As a page that needs nothing from elsewhere.
     pub fn page(&self) -> String {
         let mut body = format!("<h1>What if?</h1>\n<p class=\"verdict\">{}</p>\n", escaped(&self.sentence));
         for line in self.about() {
             let _ = writeln!(body, "<p>{}</p>", escaped(&line));
         }
-        body += "<h2>Policies</h2>\n<p>Ratios to the policy that ran, both simulated: the mean, and the bounds that assumptions and seeds leave.</p>\n";
-        table(&mut body, &HEADS, self.rows().map(|row| row.to_vec()));
+        if !self.verdicts.is_empty() {
+            self.policies_of_page(&mut body);
+        }
         body += "<h2>Programs</h2>\n";
         table(&mut body, &["program", "turnaround", "speedups", "assumed"], self.programs.iter().map(cells));
-        for left_out in &self.left_out {
-            let _ = writeln!(body, "<p>Not tried: {}</p>", escaped(left_out));
+        for remark in self.remarks() {
+            let _ = writeln!(body, "<p>{}</p>", escaped(&remark));
         }
         let footer = format!("numaestro {} what-if", env!("CARGO_PKG_VERSION"));
         document(&format!("What if: {}", escaped(&self.recording)), &body, &footer)

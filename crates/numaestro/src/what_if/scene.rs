@@ -1,12 +1,14 @@
 //! A recording as a scenario of the simulator: its machine, its programs, its arrivals.
 
-use crate::record::Journal;
+use crate::moment::Moment;
+use crate::record::{Journal, Part, Ran, moment, stamp_of, time_of_history};
 use crate::say::Failure;
 use crate::sim::WRONG_FILE;
 use crate::sim::files::quoted;
 use crate::sim::validate::machine;
-use numaestro_engine::journal;
-use numaestro_engine::{Action, Event, Nanos};
+use numaestro_engine::journal::{self, State};
+use numaestro_engine::{Event, Nanos};
+use numaestro_recording::Stamp;
 use numaestro_sim::learn::coarse::{self, Coarseness};
 use numaestro_sim::learn::journal::{Recorded, Runs};
 use numaestro_sim::learn::mix::{self, Bound, Member, Stream};
@@ -21,15 +23,19 @@ const PROGRAMS: &str = "programs.toml";
 const SCENE: &str = "mix.toml";
 /// Shorter phases are not told apart, nanoseconds: as for `sim learn`.
 const PHASE_NS_LEAST: u64 = 5_000_000;
+/// Memory transactions per microsecond on a bus that is never full.
+const BUS_PER_US: u64 = 1_000_000;
 
 /// What a recording says.
 #[derive(Debug)]
 pub struct Past {
     machine: String,
-    /// The policy at its begin.
-    pub policy: String,
-    /// Policies that it was switched to, with the times on the journal's clock.
-    switches: Vec<(Nanos, String)>,
+    /// The policies under which applications ran, with the times on the journal's clock.
+    pub ran: Ran,
+    /// The last moment that it tells on both clocks.
+    stamp: Option<Stamp>,
+    /// Its first time on its clock.
+    first: Option<Nanos>,
     /// The applications.
     pub recorded: Vec<Recorded>,
     /// Load outside kept processors busy at some time.
@@ -37,50 +43,101 @@ pub struct Past {
 }
 
 impl Past {
-    /// Reads a journal.
+    /// Reads the journal of a part. Where nothing more is heard, the state stays as it is up to the
+    /// part's end.
     ///
     /// # Errors
     /// Exit code 2: it is no journal, or nobody has run in it.
-    pub fn read(mut journal: Journal<'_>) -> anyhow::Result<Self> {
+    pub fn read(mut journal: Journal<'_>, wanted: Part) -> anyhow::Result<Self> {
         let (machine, settings, _) = journal.headed(journal::decode_head(journal.head()))?;
+        let has_rates = settings.host.bandwidth;
         let mut past = Self {
-            machine: machine_text(&machine, &settings.reserved)?,
-            policy: settings.policy,
-            switches: Vec::new(),
+            machine: machine_text(&machine, &settings.reserved, has_rates)?,
+            ran: Ran::default(),
+            stamp: None,
+            first: None,
             recorded: Vec::new(),
             had_load: false,
         };
+        past.ran.begins(&settings.policy);
         let mut runs = Runs::default();
         while let Some(line) = journal.line()? {
             let Some(()) = line.understood(runs.line(&line.text))? else { break };
             past.note(&line.text);
         }
-        past.recorded = runs.recorded(PHASE_NS_LEAST);
-        if past.recorded.iter().all(|app| app.run.length() == 0) {
-            return Err(journal.wrong("no program has run in it"));
+        if let Some(at) = past.known_until(wanted) {
+            // An event that changes nothing tells that time has passed.
+            let _ = runs.line(&journal::encode(at, &Event::Timer, &[]));
         }
+        past.recorded = runs.recorded(PHASE_NS_LEAST);
+        let ran: Vec<&Recorded> = past.recorded.iter().filter(|app| app.run.length() > 0).collect();
+        let Some(begin) = ran.iter().map(|app| app.arrived).min() else {
+            let what = format!("{}: no program has run in it", journal.name());
+            return Err(Failure::error(WRONG_FILE, what, "`--since` and `--until` name another part"));
+        };
+        let end = ran.iter().map(|app| app.ended.unwrap_or(Nanos::MAX)).max().unwrap_or(Nanos::MAX);
+        past.ran = past.ran.between(begin, end);
         Ok(past)
+    }
+
+    /// The end of the known time: that of the last stamp, or of the part.
+    fn known_until(&self, part: Part) -> Option<Nanos> {
+        let of_stamp = |until| self.stamp.map(|stamp: Stamp| stamp.at.saturating_add(until).saturating_sub(stamp.wall));
+        let of_first = |length: u64| self.first.map(|first| first.saturating_add(length));
+        let of_part = match (part.since, part.until) {
+            (_, Some(Moment::Wall(until))) => of_stamp(until),
+            (None, Some(Moment::After(until))) => of_first(until),
+            // The part's first line is the state at its begin.
+            (Some(Moment::After(since)), Some(Moment::After(until))) => of_first(until.saturating_sub(since)),
+            _ => None,
+        };
+        of_part.max(self.stamp.map(|stamp| stamp.at))
     }
 
     /// Takes from a line what is not of one application.
     fn note(&mut self, line: &str) {
+        if let Some(stamp) = stamp_of(line) {
+            self.stamp = Some(stamp);
+            return;
+        }
+        self.first = self.first.or_else(|| time_of_history(line));
         // Most lines are about one application, and reading a line takes time.
-        if !line.contains("\"policy\"") && !line.contains("\"unmanaged\"") {
+        let is_first = self.ran.is_before() && line.contains("\"arrive\"");
+        if !is_first && !line.contains("\"policy\"") && !line.contains("\"unmanaged\"") {
             return;
         }
-        if let Ok(state) = journal::State::decode(line) {
-            if self.recorded.is_empty() && self.switches.is_empty() {
-                self.policy = state.state.policy;
-            }
-            self.had_load |= state.state.unmanaged > 0;
+        if let Ok(State { at, state, .. }) = State::decode(line) {
+            self.ran.is_now(at, &state.policy, !state.apps.is_empty());
+            self.had_load |= state.unmanaged > 0;
             return;
         }
-        match journal::decode(line) {
-            Ok((_, _, actions)) if actions.iter().any(Action::is_refusal) => {}
-            Ok((at, Event::Policy { policy }, _)) => self.switches.push((at, policy)),
-            Ok((_, Event::Unmanaged { processors }, _)) => self.had_load |= processors > 0,
-            _ => {}
+        let Ok((at, event, actions)) = journal::decode(line) else { return };
+        self.ran.hear(at, &event, &actions);
+        self.had_load |= matches!(event, Event::Unmanaged { processors } if processors > 0);
+    }
+
+    /// A moment as people say it, and as `--since` and `--until` take it.
+    pub fn when(&self, at: Nanos) -> String {
+        if let Some(stamp) = self.stamp {
+            return moment(stamp.wall_at(at));
         }
+        let after = at.saturating_sub(self.first.unwrap_or_default()) / self.unit();
+        format!("+{}.{:03}s", after / 1000, after % 1000)
+    }
+
+    /// The last one before that moment.
+    pub fn before(&self, at: Nanos) -> String {
+        self.when(at.saturating_sub(1))
+    }
+
+    /// The first one that is not before that moment.
+    pub fn after(&self, at: Nanos) -> String {
+        self.when(at.saturating_add(self.unit() - 1))
+    }
+
+    /// The moments that are told apart.
+    fn unit(&self) -> Nanos {
+        if self.stamp.is_some() { 1_000_000_000 } else { 1_000_000 }
     }
 
     /// The scenario, with speedups that nobody has measured at this bound.
@@ -98,13 +155,14 @@ impl Past {
         let mut out = format!(
             "name = \"as recorded\"\nmachine = {}\npolicy = {}\nprograms = [{}]\ncontention = \"none\"\n",
             quoted(MACHINE),
-            quoted(&self.policy),
+            quoted(self.ran.first()),
             quoted(PROGRAMS)
         );
-        if !self.switches.is_empty() {
+        if !self.ran.switches().is_empty() {
             let switch =
                 |(at, policy): &(Nanos, String)| format!("[\"{} ns\", {}]", at.saturating_sub(begin), quoted(policy));
-            let _ = writeln!(out, "switches = [{}]", self.switches.iter().map(switch).collect::<Vec<_>>().join(", "));
+            let _ =
+                writeln!(out, "switches = [{}]", self.ran.switches().iter().map(switch).collect::<Vec<_>>().join(", "));
         }
         out.push_str("\n[workload]\nkind = \"streams\"\n");
         for stream in streams {
@@ -122,12 +180,19 @@ impl Past {
     }
 }
 
-/// The machine without the processors that the manager did not give out.
-fn machine_text(machine: &Machine, reserved: &PuSet) -> anyhow::Result<String> {
+/// The machine without the processors that the manager did not give out. `has_rates`: policies were
+/// told rates of memory transactions there. The scenario has the same policies, then: each node, or
+/// the machine, has a bus that is never full.
+fn machine_text(machine: &Machine, reserved: &PuSet, has_rates: bool) -> anyhow::Result<String> {
     let mut left_out = machine.all();
     left_out.subtract(machine.allowed());
     left_out.or_with(reserved);
-    let text = machine::text_of(machine)?;
+    let mut text = machine::text_of(machine)?;
+    if has_rates {
+        let each = if machine.numa_nodes().len() > 1 { "node" } else { "machine" };
+        let _ =
+            write!(text, "\n[[channel]]\nname = \"bus\"\nover = \"bus\"\neach = \"{each}\"\nper_us = {BUS_PER_US}\n");
+    }
     if left_out.is_empty() {
         return Ok(text);
     }
@@ -176,14 +241,75 @@ impl Scene {
     /// The scenario with these changes (path and TOML value).
     ///
     /// # Errors
-    /// Exit code 2: a change is wrong, or a policy cannot run there.
-    pub fn scenario(&self, changes: &[(String, String)]) -> anyhow::Result<Scenario> {
-        Scenario::read_changed(Text::new(SCENE, &self.text), changes, self)
-            .map_err(|mistake| Failure::error(WRONG_FILE, mistake.to_string(), ""))
+    /// A change is wrong, or a policy cannot run there. The user has no such file, so it is not
+    /// named.
+    pub fn scenario(&self, changes: &[(String, String)]) -> Result<Scenario, String> {
+        Scenario::read_changed(Text::new(SCENE, &self.text), changes, self).map_err(|mistake| {
+            match mistake.field.as_str() {
+                "" | "policy" => mistake.problem,
+                field => format!("{field}: {}", mistake.problem),
+            }
+        })
     }
 
     /// Its files: names and texts.
     pub fn files(&self) -> [(&'static str, &str); 3] {
         [(MACHINE, &self.machine), (PROGRAMS, &self.programs), (SCENE, &self.text)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{numbered, story};
+
+    const MS: u64 = 1_000_000;
+    const WALL: u64 = 1_700_000_000_000_000_000;
+
+    /// The head and these lines of the story, whose events come each millisecond; then a stamp.
+    fn past(events: usize, at: Option<u64>, part: Part) -> anyhow::Result<Past> {
+        let (mut lines, _) = story::journal();
+        lines.truncate(events + 1);
+        lines.extend(at.map(|at| Stamp { at, wall: WALL + at }.encode()));
+        Past::read(Journal::begin("x", numbered(lines.into_iter().map(Ok)))?, part)
+    }
+
+    fn length(past: &Past) -> u64 {
+        past.recorded[0].run.length()
+    }
+
+    #[test]
+    fn time_is_known_up_to_the_end_of_the_part() {
+        let until = |until| Part { since: None, until: Some(until) };
+        assert!(past(1, None, Part::default()).unwrap_err().to_string().starts_with("x: no program has run"));
+        assert_eq!(length(&past(1, Some(50 * MS), Part::default()).unwrap()), 49 * MS);
+        let wall = until(Moment::Wall(WALL + 80 * MS));
+        assert_eq!(length(&past(1, Some(50 * MS), wall).unwrap()), 79 * MS);
+        assert_eq!(length(&past(1, None, until(Moment::After(20 * MS))).unwrap()), 20 * MS);
+        let part = Part { since: Some(Moment::After(5 * MS)), until: Some(Moment::After(20 * MS)) };
+        assert_eq!(length(&past(1, None, part).unwrap()), 15 * MS);
+    }
+
+    #[test]
+    fn moments_are_those_of_the_options() {
+        let unstamped = past(2, None, Part::default()).unwrap();
+        let said = |at| [unstamped.when(at), unstamped.before(at), unstamped.after(at)];
+        assert_eq!(said(301 * MS), ["+0.300s", "+0.299s", "+0.300s"], "the first event was at 1 ms");
+        assert_eq!(said(301 * MS + 1), ["+0.300s", "+0.300s", "+0.301s"]);
+        let stamped = past(2, Some(5 * MS), Part::default()).unwrap();
+        assert!(stamped.before(9 * MS) < stamped.after(9 * MS), "whole seconds around it");
+    }
+
+    #[test]
+    fn a_host_with_counters_is_simulated_as_one() {
+        let (lines, _) = story::journal();
+        let with = |host: bool| {
+            let head = lines[0].replace("\"host_bandwidth\":false", &format!("\"host_bandwidth\":{host}"));
+            let all: Vec<_> = std::iter::once(head).chain(lines[1..].iter().cloned()).map(Ok).collect();
+            let past = Past::read(Journal::begin("x", numbered(all.into_iter())).unwrap(), Part::default()).unwrap();
+            past.scene(Bound::Best).scenario(&[("policy".to_owned(), quoted("b2arr"))]).map(|_| ())
+        };
+        assert_eq!(with(true), Ok(()));
+        assert!(with(false).unwrap_err().contains("needs bandwidth counters"));
     }
 }

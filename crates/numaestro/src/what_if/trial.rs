@@ -32,10 +32,10 @@ impl Times {
         Self { makespan: (end - begin) as f64, turnarounds: members.iter().map(turnaround).collect() }
     }
 
-    /// Mean of the turnarounds, nanoseconds.
-    pub fn mean_turnaround(&self) -> f64 {
+    /// Mean of the turnarounds, nanoseconds; `None`: no program ran as a whole.
+    pub fn mean_turnaround(&self) -> Option<f64> {
         let whole: Vec<f64> = self.turnarounds.iter().flatten().copied().collect();
-        whole.iter().sum::<f64>() / whole.len().max(1) as f64
+        (!whole.is_empty()).then(|| whole.iter().sum::<f64>() / whole.len() as f64)
     }
 
     /// The same of several runs.
@@ -68,7 +68,14 @@ pub fn simulate(
         changes.push(("policy".to_owned(), quoted(policy)));
         changes.push(("switches".to_owned(), "[]".to_owned()));
     }
-    let scenario = scene.scenario(&changes)?;
+    let scenario = scene.scenario(&changes).map_err(|problem| {
+        let what = match (scene.scenario(sets), policy) {
+            (Err(problem), _) if !sets.is_empty() => format!("{}: {problem}", in_words(sets)),
+            (_, Some(policy)) if !problem.contains(policy) => format!("policy `{policy}`: {problem}"),
+            _ => problem,
+        };
+        Failure::error(WRONG_FILE, what, "")
+    })?;
     let real = Times::recorded(&scene.members);
     let mut runs = Vec::new();
     for seed in scenario.seed..scenario.seed + u64::from(seeds) {
@@ -88,4 +95,9 @@ pub fn simulate(
         runs.push(Times { makespan: last as f64, turnarounds: places.map(turnaround).collect() });
     }
     Ok(runs)
+}
+
+/// As the user has given them.
+fn in_words(sets: &[(String, String)]) -> String {
+    sets.iter().map(|(path, value)| format!("--set {path}={value}")).collect::<Vec<_>>().join(" ")
 }
