@@ -184,7 +184,7 @@ impl Engine {
 
     /// The whole state, for people and tests. Allocates.
     pub fn snapshot(&self) -> Snapshot {
-        self.shown().all(self.unmanaged.processors(), self.decisions)
+        self.shown().all(self.decisions)
     }
 
     /// The home that an application has been given by the placement, if any.
@@ -193,7 +193,8 @@ impl Engine {
     }
 
     pub(crate) fn shown(&self) -> Shown<'_> {
-        Shown { site: &self.site, policy: &self.policy, admission: &self.admission }
+        let unmanaged = self.unmanaged.processors();
+        Shown { site: &self.site, policy: &self.policy, admission: &self.admission, unmanaged }
     }
 
     pub(crate) fn site(&self) -> &Site {

@@ -14,12 +14,15 @@ mod alternatives;
 mod chronicle;
 mod effect;
 mod judge;
+mod lives;
 mod origins;
+mod reason;
 mod rule;
 mod words;
 
 pub use alternatives::{Alternative, Change};
 pub use chronicle::{Chronicle, Decision, Heard, Pass};
 pub use effect::{Effect, Holding};
+pub use lives::Life;
 pub use rule::{Named, Passed, Rule};
 pub use words::Link;

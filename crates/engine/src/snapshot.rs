@@ -75,6 +75,13 @@ pub struct AppSnapshot {
     pub why: String,
 }
 
+impl AppSnapshot {
+    /// It holds the processors that it was told.
+    pub(crate) const fn holds(&self) -> bool {
+        !matches!(self.state, AppState::Waiting | AppState::Stopped | AppState::Wrapper)
+    }
+}
+
 /// One processor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PuSnapshot {
@@ -133,11 +140,13 @@ pub(crate) struct Shown<'a> {
     pub site: &'a Site,
     pub policy: &'a Policy,
     pub admission: &'a Admission,
+    /// Processors that load outside keeps busy.
+    pub unmanaged: u32,
 }
 
 impl Shown<'_> {
-    /// The whole state. `unmanaged`: processors.
-    pub(crate) fn all(&self, unmanaged: u32, decisions: u64) -> Snapshot {
+    /// The whole state.
+    pub(crate) fn all(&self, decisions: u64) -> Snapshot {
         let ledger = &self.site.ledger;
         let queue = self.admission.waiting().iter().map(|waiting| waiting.app);
         let mut arrival: Vec<Slot> = ledger.started().iter().copied().chain(queue.clone()).collect();
@@ -151,7 +160,7 @@ impl Shown<'_> {
             now: self.site.now,
             policy: self.policy.to_string(),
             usable: ledger.usable().clone(),
-            unmanaged,
+            unmanaged: self.unmanaged,
             decisions,
             apps: arrival.iter().map(|&slot| self.app(slot)).collect(),
             pus: (0..ledger.pus().len() as u32).map(|pu| self.pu(PuId(pu))).collect(),
@@ -226,7 +235,9 @@ impl Shown<'_> {
             Phase::Running if account.pinned => "keeps what it had when the manager was started again".to_owned(),
             Phase::Running if activity.stopped => {
                 let turns = self.policy.turns.info().name;
-                format!("stopped until its turn: {running} applications have processors now, by turns={turns}")
+                let taking = applications(self.taking_turns());
+                let have = if running == 1 { "1 has".to_owned() } else { format!("{running} have") };
+                format!("stopped until its turn: of {taking} that take turns {have} processors now, by turns={turns}")
             }
             Phase::Running if activity.blocked => {
                 "it waits for something outside: its processors are lent until it works again".to_owned()
@@ -241,7 +252,8 @@ impl Shown<'_> {
                 format!("its minimum of {} is not to be had, so it shares with others", app.min)
             }
             Phase::Running if app.allocation == 0 => {
-                format!("{running} applications on {capacity} processors: it shares with others, balanced by weight")
+                let (running, capacity) = (applications(running), processors(capacity));
+                format!("{running} on {capacity}: it shares with others{}", self.outside())
             }
             Phase::Running if activity.sequential && app.allocation < activity.parallel_count => {
                 format!(
@@ -253,16 +265,59 @@ impl Shown<'_> {
             Phase::Running if account.owned.is_empty() && account.sent.epoch == 0 => {
                 "its processors are being vacated by others".to_owned()
             }
-            Phase::Running if running == 1 => format!("alone: {} of {capacity} processors", app.allocation),
+            Phase::Running if self.others_stopped() => {
+                let (taking, turns) = (applications(self.taking_turns()), self.policy.turns.info().name);
+                let has = app.allocation;
+                format!(
+                    "its turn: {has} of {}; {taking} take turns, by turns={turns}{}",
+                    processors(capacity),
+                    self.outside()
+                )
+            }
+            Phase::Running if running == 1 => {
+                format!("alone: {} of {capacity} processors{}", app.allocation, self.outside())
+            }
             Phase::Running if app.allocation >= app.request.min(app.max) => {
                 format!("all it asked for: {} of {capacity} processors among {running} applications", app.allocation)
             }
             Phase::Running if app.allocation == app.entitled => {
                 format!("{} of {capacity} processors: all that its user's part leaves it", app.allocation)
             }
-            Phase::Running => {
-                format!("{} of {capacity} processors among {running} applications by share={share}", app.allocation)
+            Phase::Running => format!(
+                "{} of {capacity} processors among {running} applications by share={share}{}",
+                app.allocation,
+                self.outside()
+            ),
+        }
+    }
+
+    /// The load outside, for the end of a reason; empty where there is none.
+    fn outside(&self) -> String {
+        match self.unmanaged.min(self.site.ledger.usable().len() as u32) {
+            0 => String::new(),
+            busy => {
+                format!("; load outside keeps {busy} of {} busy", processors(self.site.ledger.usable().len() as u32))
             }
         }
     }
+
+    /// Applications that run, in their turn or not.
+    fn taking_turns(&self) -> usize {
+        let ledger = &self.site.ledger;
+        ledger.started().iter().filter(|&&slot| ledger.account(slot).phase == Phase::Running).count()
+    }
+
+    /// Some application waits for its turn.
+    fn others_stopped(&self) -> bool {
+        let ledger = &self.site.ledger;
+        ledger.started().iter().any(|&slot| ledger.account(slot).activity.stopped)
+    }
+}
+
+fn applications(count: usize) -> String {
+    if count == 1 { "1 application".to_owned() } else { format!("{count} applications") }
+}
+
+fn processors(count: u32) -> String {
+    if count == 1 { "1 processor".to_owned() } else { format!("{count} processors") }
 }

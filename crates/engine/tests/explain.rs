@@ -1,8 +1,8 @@
 //! Explanations as people read them.
 
-use numaestro_engine::explain::{Chronicle, Heard, Rule};
+use numaestro_engine::explain::{Chronicle, Heard, Life, Rule};
 use numaestro_engine::journal::{self, State};
-use numaestro_engine::{AppId, Class, Engine, Event, Nanos, Needs, Settings, Wish};
+use numaestro_engine::{AppId, AppState, Class, Engine, Event, Nanos, Needs, Settings, Wish};
 use numaestro_topology::{PuId, synthetic};
 
 const MS: Nanos = 1_000_000;
@@ -57,6 +57,11 @@ impl Told {
     fn chain(&self, app: u64) -> Vec<(Rule, String, String)> {
         let links = self.chronicle().chain(AppId(app)).into_iter();
         links.map(|link| (link.rule.rule, link.event, link.effect)).collect()
+    }
+
+    fn full_reason(&self, app: u64) -> String {
+        let chronicle = self.chronicle();
+        chronicle.full_reason(chronicle.app(AppId(app)).expect("it is there"))
     }
 
     fn last(&self, app: u64) -> (Rule, String, String) {
@@ -239,4 +244,109 @@ fn more_load_that_free_processors_take_is_not_the_cause_of_what_follows() {
     let (decision, pass) = chronicle.passes_of(PuId(5)).next().expect("it was left");
     let chain = chronicle.chain_of(decision, pass.from.expect("somebody had it"));
     assert!(chain[0].event.starts_with("the limits of cg (1) were changed"), "{chain:?}");
+}
+
+#[test]
+fn load_outside_is_told_live_and_in_recordings() {
+    let mut told = Told::new("core:2 pu:1", "equi");
+    told.arrives(3000, 1, 2).adopts(1, 1).after(1, &Event::Unmanaged { processors: 1 });
+    let epoch = told.engine.snapshot().apps[0].epoch;
+    told.adopts(1, epoch);
+    let live = told.engine.snapshot().apps[0].why.clone();
+    assert_eq!(live, "alone: 1 of 1 processors; load outside keeps 1 of 2 processors busy");
+    assert_eq!(told.full_reason(1), "it is alone; load outside keeps 1 of 2 processors busy");
+    assert_eq!(told.chronicle().load_outside().as_deref(), Some("load outside keeps 1 of 2 processors busy"));
+    told.arrives(1, 2, 2);
+    let live = told.engine.snapshot().apps[1].why.clone();
+    assert_eq!(live, "2 applications on 1 processor: it shares with others; load outside keeps 1 of 2 processors busy");
+    assert!(told.full_reason(1).ends_with("; load outside keeps 1 of 2 processors busy"), "{}", told.full_reason(1));
+    told.after(1, &Event::Unmanaged { processors: 0 }).after(60_000, &Event::Timer);
+    assert!(!told.full_reason(1).contains("load outside"), "{}", told.full_reason(1));
+}
+
+#[test]
+fn those_beside_are_named_and_their_arrival_is_a_cause() {
+    let mut told = Told::new("core:2 pu:1", "equi");
+    for app in 1..=4 {
+        told.arrives(1, app, 1).adopts(app, 1);
+    }
+    let shared: Vec<u64> =
+        told.engine.snapshot().apps.iter().filter(|app| app.pus.contains(PuId(0))).map(|app| app.app.0).collect();
+    assert_eq!(shared, [1, 3], "two on each");
+    assert_eq!(told.full_reason(1), "it runs beside application 3 on processor 0 and shares with them");
+    for app in 5..=12 {
+        told.arrives(1, app, 1).adopts(app, 1);
+    }
+    let on_first = |told: &Told| -> Vec<u64> {
+        let apps = told.engine.snapshot().apps;
+        apps.iter().filter(|app| app.pus.contains(PuId(0))).map(|app| app.app.0).collect()
+    };
+    assert_eq!(on_first(&told), [1, 3, 5, 7, 9, 11], "six on each");
+    let reason = "it runs beside application 3, application 5, application 7 and 2 other programs on processor 0 and \
+                  shares with them";
+    assert_eq!(told.full_reason(1), reason);
+    let chain = told.chain(1);
+    assert_eq!(
+        chain.last().unwrap(),
+        &link(
+            Rule::Sharing,
+            "application 11 arrived and could use 1 processor",
+            "application 11 gets processor 0, beside others"
+        )
+    );
+    assert!(chain.iter().any(|(_, event, effect)| event.starts_with("application 3") && effect.starts_with("cg (1)")));
+    // Live, the engine's own reason has the names added.
+    let head = told.journal.lines().next().unwrap().to_owned();
+    let mut live = Chronicle::new(&head, 10).unwrap();
+    let state = State { at: told.now, state: told.engine.snapshot(), names: std::collections::BTreeMap::new() };
+    live.line(&state.encode()).unwrap();
+    let why = live.full_reason(live.app(AppId(3)).unwrap());
+    assert!(why.starts_with("12 applications on 2 processors: it shares with others; it runs beside"), "{why}");
+}
+
+#[test]
+fn the_one_that_has_its_turn_says_how_many_take_turns() {
+    let mut told = Told::new("core:1 pu:1", "rr");
+    for app in 1..=4 {
+        told.arrives(1, app, 1);
+    }
+    told.adopts(1, 1);
+    let apps = told.engine.snapshot().apps;
+    let runs = apps.iter().find(|app| app.state == AppState::Running).expect("one has its turn");
+    let waits = apps.iter().find(|app| app.state == AppState::Stopped).expect("others wait");
+    assert_eq!(runs.why, "its turn: 1 of 1 processor; 4 applications take turns, by turns=rr");
+    assert_eq!(
+        waits.why,
+        "stopped until its turn: of 4 applications that take turns 1 has processors now, by turns=rr"
+    );
+    assert_eq!(told.full_reason(runs.app.0), "it has its turn: 4 programs take turns, by turns=rr");
+}
+
+#[test]
+fn the_rule_of_what_changed_nothing_is_that_of_the_event_and_a_refusal_is_no_change() {
+    let mut told = Told::new("core:8 pu:1", "equi");
+    told.arrives(3000, 1, 2).adopts(1, 1).after(1, &Event::Unmanaged { processors: 2 });
+    told.after(1, &Event::Policy { policy: "dss".to_owned() });
+    told.after(1, &Event::Policy { policy: "dsss".to_owned() });
+    told.after(1, &Event::Limits { app: AppId(1), min: 9, max: 9, weight_milli: 1000 });
+    let chronicle = told.chronicle();
+    let links: Vec<_> = chronicle.decisions().rev().take(4).flat_map(|decision| chronicle.links(decision)).collect();
+    let seen: Vec<_> = links.iter().rev().map(|link| (link.rule.rule, link.event.as_str())).collect();
+    assert_eq!(seen[0], (Rule::Load, "load outside keeps 2 processors busy"));
+    assert_eq!(seen[1], (Rule::Share, "the policy was changed to dss"));
+    assert_eq!(seen[2], (Rule::Refusal, "a change of the policy to dsss was refused"));
+    let limits = "the limits of cg (1) were not changed, as wished, to at most 9, at least 9, weight 1";
+    assert_eq!(seen[3], (Rule::Refusal, limits));
+}
+
+#[test]
+fn a_life_has_its_begin_and_its_end() {
+    let mut told = Told::new("core:2 pu:1", "fifo");
+    told.arrives(1, 1, 2).arrives(4, 2, 2).after(5, &Event::Depart { app: AppId(2) });
+    told.after(1, &Event::Arrive { app: AppId(3), wish: Wish { min: 9, ..Wish::new(9) } });
+    let chronicle = told.chronicle();
+    let life = |app| chronicle.life(AppId(app));
+    assert_eq!(life(1), Life { arrived: Some(MS), ended: None });
+    assert_eq!(life(2), Life { arrived: Some(5 * MS), ended: Some(10 * MS) }, "it waited, and had nothing");
+    assert_eq!(life(3), Life::default(), "it was refused");
 }

@@ -2,6 +2,7 @@
 
 use super::effect::{Effect, Holding};
 use super::judge::Circumstances;
+use super::lives::{Life, Lives};
 use super::origins::Origins;
 use super::rule::{Passed, Rule};
 use crate::event::{Action, Event, Nanos};
@@ -64,6 +65,16 @@ pub struct Decision {
 }
 
 impl Decision {
+    /// It concerns an application: it changes what the application has, or who has it too.
+    pub(super) fn concerns(&self, app: AppId) -> bool {
+        self.on(app).any(Effect::changes_holding) || self.beside(app).next().is_some()
+    }
+
+    /// The effects that put others beside an application that was told nothing.
+    pub(super) fn beside(&self, app: AppId) -> impl Iterator<Item = &Effect> {
+        self.effects.iter().filter(move |effect| effect.beside.contains(&app))
+    }
+
     /// The effects on an application.
     pub fn on(&self, app: AppId) -> impl Iterator<Item = &Effect> {
         self.effects.iter().filter(move |effect| effect.app == Some(app))
@@ -78,6 +89,7 @@ pub struct Chronicle {
     policy: Arc<Policy>,
     picture: Picture,
     names: BTreeMap<AppId, String>,
+    lives: Lives,
     decisions: VecDeque<Decision>,
     /// Decisions that are kept, at most.
     most: usize,
@@ -110,6 +122,7 @@ impl Chronicle {
             policy,
             picture,
             names: BTreeMap::new(),
+            lives: Lives::default(),
             decisions: VecDeque::new(),
             most,
             next: 0,
@@ -175,6 +188,7 @@ impl Chronicle {
         {
             self.policy = policy;
         }
+        self.lives.note(self.now, heard.event(), &actions);
         let passes = self.new_owners(&owners);
         let (elapsed, behind, effects) = self.judge(&heard, actions, befores);
         let number = self.next;
@@ -223,11 +237,16 @@ impl Chronicle {
         let passed = circumstances.passed();
         let behind = passed.and_then(|passed| circumstances.behind(passed));
         let judge = |(action, before): (Action, Option<Holding>)| {
-            let mut effect = Effect { app: action.app(), action, before, rule: Rule::Share, cause: None };
+            let (app, beside) = (action.app(), Vec::new());
+            let mut effect = Effect { app, action, before, rule: Rule::Share, cause: None, beside };
             (effect.rule, effect.cause) = circumstances.judge(&effect, passed, behind);
             effect
         };
-        let effects = actions.into_iter().zip(befores).map(judge).collect();
+        let mut effects: Vec<Effect> = actions.into_iter().zip(befores).map(judge).collect();
+        let told: Vec<Option<AppId>> = effects.iter().map(|effect| effect.app).collect();
+        for effect in &mut effects {
+            effect.beside = newly_beside(self.snapshot(), effect, &told);
+        }
         if recovered {
             self.recovers_at = None;
         }
@@ -298,9 +317,20 @@ impl Chronicle {
         self.now
     }
 
-    /// The latest decision that has changed what an application has.
+    /// When an application was there, as far as it was heard.
+    pub fn life(&self, app: AppId) -> Life {
+        self.lives.of(app)
+    }
+
+    /// The latest decision that has changed what an application has, or who has it too.
     pub fn latest_on(&self, app: AppId) -> Option<&Decision> {
-        self.decisions().rev().find(|decision| decision.on(app).any(Effect::changes_holding))
+        self.decisions().rev().find(|decision| decision.concerns(app))
+    }
+
+    /// The same of those before the decision with this number.
+    pub(super) fn latest_before(&self, number: u64, app: AppId) -> Option<&Decision> {
+        let mut earlier = self.decisions().rev().skip_while(|decision| decision.number >= number);
+        earlier.find(|decision| decision.concerns(app))
     }
 
     /// The decisions in which a processor has come to another owner, the latest first.
@@ -308,6 +338,17 @@ impl Chronicle {
         let pass = move |decision: &Decision| decision.passes.iter().find(|pass| pass.pu == pu).copied();
         self.decisions().rev().filter_map(move |decision| Some((decision, pass(decision)?)))
     }
+}
+
+/// The applications that are told nothing, and have another one beside them from now on. Those of
+/// `told` have effects of their own.
+fn newly_beside(now: &Snapshot, effect: &Effect, told: &[Option<AppId>]) -> Vec<AppId> {
+    if !matches!(effect.action, Action::Target { shared: true, .. }) {
+        return Vec::new();
+    }
+    let gained = effect.gained();
+    let others = now.apps.iter().filter(|app| !told.contains(&Some(app.app)));
+    others.filter(|app| app.holds() && app.pus.intersects(&gained)).map(|app| app.app).collect()
 }
 
 /// Numbers chosen at random do not matter: no decision is made here.

@@ -41,6 +41,8 @@ pub struct Effect {
     /// The number of the earlier decision that made this one necessary; `None`: the event itself
     /// did.
     pub cause: Option<u64>,
+    /// The applications that were told nothing, and have this one beside them from now on.
+    pub beside: Vec<AppId>,
 }
 
 impl Effect {

@@ -5,7 +5,6 @@ use super::chronicle::{Chronicle, Decision, Pass};
 use super::effect::{Effect, Holding};
 use super::rule::{Named, Passed, Rule};
 use crate::event::{Action, Class, Event, Nanos, PageHome, Wish};
-use crate::snapshot::{AppSnapshot, AppState};
 use numaestro_policy::AppId;
 use numaestro_topology::{NumaNodeId, PuId, PuSet};
 use serde::Serialize;
@@ -51,9 +50,10 @@ impl Chronicle {
         }
     }
 
-    /// What has led to the latest change for an application, the first cause first. A longer chain
-    /// begins with its eighth link from the end, and one that began before what is remembered with
-    /// the first decision that is. Empty: no decision about it is known.
+    /// What has led to the latest change for an application, the first cause first: to what it has,
+    /// or to who has it too. A longer chain begins with its eighth link from the end, and one that
+    /// began before what is remembered with the first decision that is. Empty: no decision about it
+    /// is known.
     pub fn chain(&self, app: AppId) -> Vec<Link> {
         self.latest_on(app).map(|decision| self.chain_of(decision, app)).unwrap_or_default()
     }
@@ -63,13 +63,21 @@ impl Chronicle {
         let mut links: Vec<Link> = Vec::new();
         let mut next = Some((decision, app));
         while let Some((decision, app)) = next.take().filter(|_| links.len() < CHAIN_MOST) {
-            let effects: Vec<&Effect> = decision.on(app).collect();
+            let mut effects: Vec<&Effect> = decision.on(app).collect();
+            let is_told = !effects.is_empty();
+            if !is_told {
+                effects.extend(decision.beside(app));
+            }
             links.extend(effects.iter().rev().map(|effect| self.link(decision, effect)));
             if effects.is_empty() {
                 links.push(self.silent(decision));
             }
             let cause = effects.iter().rev().find_map(|effect| effect.cause).or(decision.behind);
             next = cause.and_then(|cause| self.decision(cause)).map(|cause| (cause, left_in(cause, decision, app)));
+            // Another one came beside it; how it got its processors is told by an earlier decision.
+            if next.is_none() && !is_told && !effects.is_empty() {
+                next = self.latest_before(decision.number, app).map(|earlier| (earlier, app));
+            }
         }
         links.reverse();
         links
@@ -90,6 +98,7 @@ impl Chronicle {
 
     /// A decision that told nobody anything: processors came to others.
     fn silent(&self, decision: &Decision) -> Link {
+        let rule = silent_rule(decision);
         let mut passes: BTreeMap<(Option<AppId>, Option<AppId>), PuSet> = BTreeMap::new();
         for pass in &decision.passes {
             passes.entry((pass.from, pass.to)).or_default().insert(pass.pu);
@@ -98,8 +107,8 @@ impl Chronicle {
         Link {
             decision: decision.number,
             at_ns: decision.at,
-            event: self.event(decision, Rule::Handover),
-            rule: Rule::Handover.named(&decision.policy),
+            event: self.event(decision, rule),
+            rule: rule.named(&decision.policy),
             app: None,
             effect: if passes.is_empty() { "nothing changed at once".to_owned() } else { passes.join(", ") },
             cause: decision.behind,
@@ -145,15 +154,17 @@ impl Chronicle {
         let Some(event) = decision.heard.event() else {
             return "another user's program began, ended or changed".to_owned();
         };
+        let is_refused = decision.effects.iter().any(|effect| effect.action.is_refusal());
         match event {
             Event::Arrive { app, wish } => self.arrival(*app, wish),
             Event::Depart { app } => format!("{} ended", self.called(*app)),
             Event::Request { app, processors: 0 } => format!("{} only waits for its children", self.called(*app)),
             Event::Request { app, processors } => format!("{} asked for {}", self.called(*app), number(*processors)),
             Event::Limits { app, min, max, weight_milli } => {
+                let were = if is_refused { "were not changed, as wished, to" } else { "were changed:" };
                 let most = if *max == u32::MAX { "no limit".to_owned() } else { format!("at most {max}") };
                 let weight = f64::from(*weight_milli) / 1000.0;
-                format!("the limits of {} were changed: {most}, at least {min}, weight {weight}", self.called(*app))
+                format!("the limits of {} {were} {most}, at least {min}, weight {weight}", self.called(*app))
             }
             Event::Demand { app, processors, idle } if idle.is_empty() => {
                 format!("{} could use {}", self.called(*app), number(*processors))
@@ -188,6 +199,7 @@ impl Chronicle {
             Event::Online { pu } => format!("{} came back", self.pu(*pu)),
             Event::Unmanaged { processors } => format!("load outside keeps {} busy", number(*processors)),
             Event::Timer => time(decision.passed, rule).to_owned(),
+            Event::Policy { policy } if is_refused => format!("a change of the policy to {policy} was refused"),
             Event::Policy { policy } => format!("the policy was changed to {policy}"),
         }
     }
@@ -257,35 +269,6 @@ impl Chronicle {
         }
         words
     }
-
-    /// Applications that do not wait for processors of their own.
-    pub fn running(&self) -> usize {
-        self.snapshot().apps.iter().filter(|app| app.state != AppState::Waiting).count()
-    }
-
-    /// Why an application has what it has, and no more: one sentence. It follows from the
-    /// application's snapshot, the policy, and [`Self::running`].
-    pub fn reason(&self, app: &AppSnapshot) -> String {
-        if !app.why.is_empty() {
-            return app.why.clone();
-        }
-        let share = Rule::Share.named(self.policy()).name;
-        let others = self.running().saturating_sub(usize::from(app.state != AppState::Waiting));
-        match app.state {
-            AppState::Waiting => format!("it waits for processors of its own: number {} in the queue", app.position),
-            AppState::Wrapper => "its children run; it holds no processors itself".to_owned(),
-            AppState::Stopped => format!("it waits for its turn, by {}", Rule::Turns.named(self.policy()).name),
-            AppState::Blocked => "it waits for something outside: its processors are lent meanwhile".to_owned(),
-            AppState::Sequential if app.lent => {
-                "it is sequential: the processors that it does not use are lent".to_owned()
-            }
-            _ if app.shared => format!("it runs beside {} and shares with them", programs(others)),
-            _ if app.count >= app.max => format!("its limit is {}", app.max),
-            _ if app.count >= app.request => format!("it could use {} and no more", number(app.request)),
-            _ if others == 0 => "it is alone, and has all that can be given".to_owned(),
-            _ => format!("it shares the machine with {} by {share}", programs(others)),
-        }
-    }
 }
 
 /// What has passed.
@@ -300,6 +283,19 @@ const fn time(passed: Option<Passed>, rule: Rule) -> &'static str {
     }
 }
 
+/// The rule of a decision that told nobody anything.
+fn silent_rule(decision: &Decision) -> Rule {
+    match (decision.heard.event(), decision.passed) {
+        (Some(Event::Unmanaged { .. }), _) | (_, Some(Passed::LessLoad)) => Rule::Load,
+        (Some(Event::Policy { .. }), _) => Rule::Share,
+        (Some(Event::Offline { .. } | Event::Online { .. }), _) => Rule::Presence,
+        (Some(Event::Parties { .. }), _) => Rule::Parties,
+        (_, Some(Passed::Recovery)) => Rule::Recovery,
+        (_, Some(Passed::Turn | Passed::Quantum)) => Rule::Turns,
+        _ => Rule::Handover,
+    }
+}
+
 /// The application whose part in the causing decision matters for what an application was told: the
 /// one that had to leave its new processors; else itself, if it is there; else the first.
 fn left_in(cause: &Decision, decision: &Decision, app: AppId) -> AppId {
@@ -311,12 +307,8 @@ fn left_in(cause: &Decision, decision: &Decision, app: AppId) -> AppId {
     leaves.or_else(itself).or_else(anybody).unwrap_or(app)
 }
 
-fn number(processors: u32) -> String {
+pub(super) fn number(processors: u32) -> String {
     if processors == 1 { "1 processor".to_owned() } else { format!("{processors} processors") }
-}
-
-fn programs(others: usize) -> String {
-    if others == 1 { "1 other program".to_owned() } else { format!("{others} other programs") }
 }
 
 const fn class_word(class: Class) -> &'static str {
