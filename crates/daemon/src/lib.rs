@@ -53,5 +53,7 @@ pub use choice::next_policy;
 pub use config::{Config, ConfigError, Loaded, Source};
 pub use engine::available as available_policies;
 pub use guard::restore_left;
+pub use naming::{Named, Names};
 pub use recording::directory as recordings;
+pub use rights::Refusal;
 pub use start::{Connection, End, ensure_running, main_loop};

@@ -1,5 +1,6 @@
 //! Finds the application that a person names: by its letter in `status`, its number, the id of one
-//! of its processes, or its name. Nothing else in the manager or in the command does.
+//! of its processes, or its name. Nothing else in the manager or in the command does. Of an earlier
+//! time there are no letters and no processes.
 //!
 //! All four ways are tried, because a word can be of two kinds: a program may be called `A`, and a
 //! number may be that of an application and that of a process. A word is good if all that fits it
@@ -17,22 +18,32 @@ const LISTED_MOST: usize = 12;
 
 /// An application that the person sees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Named<'a> {
-    pub(crate) number: u64,
-    pub(crate) pid: u32,
-    pub(crate) name: &'a str,
+pub struct Named<'a> {
+    /// Its number.
+    pub number: u64,
+    /// Its process. `None`: it is not known, because it is about an earlier time.
+    pub pid: Option<u32>,
+    /// Its name.
+    pub name: &'a str,
 }
 
 /// The applications that a person sees, in the order in which `status` shows them.
-pub(crate) struct Names<'a> {
-    pub(crate) seen: Vec<Named<'a>>,
+#[derive(Debug)]
+pub struct Names<'a> {
+    /// See above.
+    pub seen: Vec<Named<'a>>,
     /// "there is" or "you have", as the person may know of everybody's applications or not.
-    pub(crate) there_is: &'static str,
+    pub there_is: &'static str,
+    /// `status` shows them now, so they have letters.
+    pub has_letters: bool,
 }
 
 impl Names<'_> {
     /// The number of the application with this name. `of_process`: the application of a process.
-    pub(crate) fn find(&self, name: &AppName, of_process: impl Fn(u32) -> Option<u64>) -> Result<u64, Refusal> {
+    ///
+    /// # Errors
+    /// The name fits none, or several.
+    pub fn find(&self, name: &AppName, of_process: impl Fn(u32) -> Option<u64>) -> Result<u64, Refusal> {
         let word = match name {
             AppName::Number(number) if self.has(*number) => return Ok(*number),
             AppName::Number(_) => return Err(self.lacking(name, "")),
@@ -45,7 +56,11 @@ impl Names<'_> {
             (None, _) => Err(self.lacking(name, &did_you_mean(word, self.seen.iter().map(|app| app.name)))),
             (Some(_), Some(_)) => {
                 let what = format!("`{word}` fits {} applications: {}", fitting.len(), self.listed(&fitting));
-                let hint = "name one by its letter or number, or by the id of its process";
+                let hint = if self.has_letters {
+                    "name one by its letter or number, or by the id of its process"
+                } else {
+                    "name one by its number"
+                };
                 Err(Refusal::new(what, hint).of_kind(RefusalKind::Usage))
             }
         }
@@ -57,10 +72,13 @@ impl Names<'_> {
 
     /// The numbers of all applications that a word fits.
     fn fitting(&self, word: &str, of_process: impl Fn(u32) -> Option<u64>) -> BTreeSet<u64> {
-        let by_letter = |place: usize| letter(place) != '#' && word == letter(place).to_string();
+        let by_letter = |place: usize| self.has_letters && letter(place) != '#' && word == letter(place).to_string();
         let seen = || self.seen.iter().enumerate();
         let fits = |place: usize, app: &Named<'_>| {
-            by_letter(place) || word == app.name || word.parse() == Ok(app.number) || word.parse() == Ok(app.pid)
+            by_letter(place)
+                || word == app.name
+                || word.parse() == Ok(app.number)
+                || app.pid.is_some_and(|pid| word.parse() == Ok(pid))
         };
         let mut fitting: BTreeSet<u64> =
             seen().filter(|(place, app)| fits(*place, app)).map(|(_, app)| app.number).collect();
@@ -86,7 +104,9 @@ impl Names<'_> {
     fn listed(&self, which: &BTreeSet<u64>) -> String {
         let all = self.seen.iter().enumerate().filter(|(_, app)| which.contains(&app.number));
         let one = |(place, app): (usize, &Named<'_>)| {
-            format!("{} {} (application {}, process {})", letter(place), app.name, app.number, app.pid)
+            let letter = if self.has_letters { format!("{} ", letter(place)) } else { String::new() };
+            let process = app.pid.map_or_else(String::new, |pid| format!(", process {pid}"));
+            format!("{letter}{} (application {}{process})", app.name, app.number)
         };
         let more = if which.len() > LISTED_MOST { ", and more" } else { "" };
         all.take(LISTED_MOST).map(one).collect::<Vec<_>>().join(", ") + more
@@ -98,14 +118,14 @@ mod tests {
     use super::*;
 
     const APPS: [Named<'_>; 4] = [
-        Named { number: 3, pid: 4711, name: "lulesh" },
-        Named { number: 5, pid: 4712, name: "python3" },
-        Named { number: 6, pid: 4713, name: "python3" },
-        Named { number: 9, pid: 5, name: "A" },
+        Named { number: 3, pid: Some(4711), name: "lulesh" },
+        Named { number: 5, pid: Some(4712), name: "python3" },
+        Named { number: 6, pid: Some(4713), name: "python3" },
+        Named { number: 9, pid: Some(5), name: "A" },
     ];
 
     fn find(seen: &[Named<'_>], word: &str) -> Result<u64, Refusal> {
-        let names = Names { seen: seen.to_vec(), there_is: "there is" };
+        let names = Names { seen: seen.to_vec(), there_is: "there is", has_letters: true };
         // Process 4720 belongs to the second one; 4730 to somebody whom this person does not see.
         let of_process = |pid| match pid {
             4720 => Some(5),
@@ -152,8 +172,20 @@ mod tests {
     }
 
     #[test]
+    fn an_earlier_time_has_no_letters_and_no_processes() {
+        let seen: Vec<Named<'_>> = APPS.iter().map(|app| Named { pid: None, ..*app }).collect();
+        let names = Names { seen, there_is: "there is", has_letters: false };
+        let find = |word: &str| names.find(&AppName::Word(word.to_owned()), |_| None);
+        assert_eq!((find("A"), find("5"), find("lulesh")), (Ok(9), Ok(5), Ok(3)));
+        assert_eq!(find("B").unwrap_err().kind, RefusalKind::Absent);
+        let refusal = find("python3").unwrap_err();
+        let what = "`python3` fits 2 applications: python3 (application 5), python3 (application 6)";
+        assert_eq!((refusal.reason.as_str(), refusal.hint.as_str()), (what, "name one by its number"));
+    }
+
+    #[test]
     fn a_number_from_a_program_is_exact() {
-        let names = Names { seen: APPS.to_vec(), there_is: "you have" };
+        let names = Names { seen: APPS.to_vec(), there_is: "you have", has_letters: true };
         assert_eq!(names.find(&AppName::Number(5), |_| None), Ok(5));
         let refusal = names.find(&AppName::Number(4711), |_| None).unwrap_err();
         assert_eq!(refusal.reason, "you have no application `4711`");

@@ -37,10 +37,13 @@ pub(crate) struct Who {
 
 /// A refusal, with its remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Refusal {
-    pub(crate) reason: String,
-    pub(crate) hint: String,
-    pub(crate) kind: RefusalKind,
+pub struct Refusal {
+    /// One sentence.
+    pub reason: String,
+    /// The next step; may be empty.
+    pub hint: String,
+    /// What kind of refusal it is.
+    pub kind: RefusalKind,
 }
 
 impl Refusal {

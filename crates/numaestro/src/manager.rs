@@ -170,11 +170,7 @@ impl Manager {
 /// A refusal is a failure with the manager's own words.
 fn understood(line: &str) -> anyhow::Result<Reply> {
     match serde_json::from_str(line) {
-        Ok(Reply::Refused { reason, hint, kind }) => {
-            let usual = "`numaestro status` shows what there is, and who has it";
-            let hint = if hint.is_empty() { usual.to_owned() } else { hint };
-            Err(say::Failure::error(code_of(kind), reason, hint))
-        }
+        Ok(Reply::Refused { reason, hint, kind }) => Err(refused(reason, hint, kind)),
         Ok(reply) => Ok(reply),
         Err(error) => Err(say::Failure::error(
             say::UNAVAILABLE,
@@ -182,6 +178,13 @@ fn understood(line: &str) -> anyhow::Result<Reply> {
             "it is probably another version: `numaestro stop`, then try again",
         )),
     }
+}
+
+/// A refusal as a failure.
+pub fn refused(reason: String, hint: String, kind: RefusalKind) -> anyhow::Error {
+    let usual = "`numaestro status` shows what there is, and who has it";
+    let hint = if hint.is_empty() { usual.to_owned() } else { hint };
+    say::Failure::error(code_of(kind), reason, hint)
 }
 
 /// The exit code after a refusal.

@@ -111,6 +111,6 @@ impl Front {
 /// The application that a person names, among those that this person steers.
 pub(super) fn find(who: Who, name: &AppName, shell: &Shell) -> Result<u64, Refusal> {
     let own = shell.programs().iter().filter(|entry| who.steers(entry.uid));
-    let seen = own.map(|entry| Named { number: entry.number, pid: entry.pid(), name: &entry.name }).collect();
-    Names { seen, there_is: who.there_is() }.find(name, |pid| shell.application_of(pid))
+    let seen = own.map(|entry| Named { number: entry.number, pid: Some(entry.pid()), name: &entry.name }).collect();
+    Names { seen, there_is: who.there_is(), has_letters: true }.find(name, |pid| shell.application_of(pid))
 }
