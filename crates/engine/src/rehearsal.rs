@@ -63,6 +63,12 @@ impl Rehearsal {
         Ok(())
     }
 
+    /// So much time passes.
+    pub(crate) fn pass(&mut self, time: Nanos) -> Result<(), Rejected> {
+        self.now = self.now.saturating_add(time);
+        self.step(&Event::Timer)
+    }
+
     /// Where turns are taken, goes on until the application has processors.
     pub(crate) fn await_turn(&mut self, slot: Slot) -> Result<(), Rejected> {
         for _ in 0..LOOK_AHEAD / self.engine.site().ledger.started().len().max(1) {

@@ -1,6 +1,6 @@
 //! Explanations as people read them.
 
-use numaestro_engine::explain::{Chronicle, Heard, Life, Rule};
+use numaestro_engine::explain::{Change, Chronicle, Heard, Life, Rule};
 use numaestro_engine::journal::{self, State};
 use numaestro_engine::{AppId, AppState, Class, Engine, Event, Nanos, Needs, Settings, Wish};
 use numaestro_topology::{PuId, synthetic};
@@ -337,6 +337,32 @@ fn the_rule_of_what_changed_nothing_is_that_of_the_event_and_a_refusal_is_no_cha
     assert_eq!(seen[2], (Rule::Refusal, "a change of the policy to dsss was refused"));
     let limits = "the limits of cg (1) were not changed, as wished, to at most 9, at least 9, weight 1";
     assert_eq!(seen[3], (Rule::Refusal, limits));
+}
+
+#[test]
+fn what_gives_the_same_is_no_alternative_and_the_end_of_load_outside_is_one() {
+    let mut told = Told::new("core:1 pu:1", "equi");
+    told.arrives(1, 1, 1).adopts(1, 1).arrives(1, 2, 1).adopts(2, 1);
+    // Alone there is something else; a shared processor as its own, or another policy, is not.
+    for (app, other) in [(1, 2), (2, 1)] {
+        let found = told.engine.alternatives(told.now, AppId(app), &|_| true);
+        let changes: Vec<_> = found.iter().map(|found| (&found.change, found.count, found.shared)).collect();
+        assert_eq!(changes, [(&Change::End { app: AppId(other) }, 1, false)], "of {app}");
+    }
+    // With more weight a guest would own the other processor, and have guests there.
+    let mut told = Told::new("core:2 pu:1", "equi");
+    for app in 1..=5 {
+        told.arrives(1, app, 2).adopts(app, 1).adopts(1, 2).adopts(1, 3);
+    }
+    let found = told.engine.alternatives(told.now, AppId(5), &|_| true);
+    assert!(!found.iter().any(|found| matches!(found.change, Change::Weight { .. })), "{found:?}");
+    let mut told = Told::new("core:2 pu:1", "equi");
+    told.arrives(3000, 1, 2).adopts(1, 1).after(1, &Event::Unmanaged { processors: 1 });
+    let epoch = told.engine.snapshot().apps[0].epoch;
+    told.adopts(1, epoch);
+    let found = told.engine.alternatives(told.now, AppId(1), &|_| true);
+    let changes: Vec<_> = found.iter().map(|found| (&found.change, found.count)).collect();
+    assert_eq!(changes, [(&Change::LessLoad, 2)]);
 }
 
 #[test]

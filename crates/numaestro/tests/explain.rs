@@ -3,8 +3,10 @@
 
 mod user;
 
+use numaestro_engine::{Event, Settings, journal};
 use numaestro_skip::skip;
 use std::process::Stdio;
+use std::time::Duration;
 use user::{Mortal, User, json, line, start, text, until};
 
 /// A manager that gives out every processor, whatever else runs on the machine.
@@ -90,8 +92,13 @@ fn why_a_program_has_what_it_has_and_what_would_change_it() {
     drop(second);
     until("the first one has all", || status_of(&user, "first")["count"].as_u64() == Some(processors() as u64));
     let ended = said(&user, &["second"]);
-    assert!(ended.contains("ended") && ended.contains("What led to it:"), "{ended}");
+    assert!(ended.contains("Why: it ended at ") && ended.contains(" s after it had come"), "{ended}");
+    assert!(!ended.contains("What led to it:") && ended.contains("Before that, the latest first:"), "{ended}");
     assert!(said(&user, &["first"]).contains(&format!("second ({two}) ended")));
+    user.output(["set", "first", "--max", "1"]);
+    until("it has one", || status_of(&user, "first")["count"] == 1);
+    let command = format!("`numaestro set first --max {}`", processors());
+    assert!(said(&user, &["first"]).contains(&command), "{}", said(&user, &["first"]));
 }
 
 fn status_of(user: &User, name: &str) -> serde_json::Value {
@@ -152,4 +159,82 @@ fn nonsense_is_refused_with_a_next_step() {
     let (code, words) = refused(&user, &["--from", &user.path("nowhere").display().to_string()]);
     assert!(code == 1 && words.contains("cannot read"), "{words}");
     assert!(said(&user, &[]).contains("No program is there."));
+}
+
+#[test]
+fn a_word_that_fits_several_none_or_one_to_come_is_refused_as_by_set() {
+    let user = User::new();
+    let _manager = manager(&user);
+    let early = program(&user, "nightly");
+    until("a second has passed", || status_of(&user, "nightly")["age_s"].as_f64().is_some_and(|age| age > 1.5));
+    let (_one, _two) = (program(&user, "twin"), program(&user, "twin"));
+    let (code, words) = refused(&user, &["twin"]);
+    let set = user.output(["set", "twin", "--max", "1"]);
+    assert_eq!((code, &words), (64, &text(&set.stderr)), "one rule, and the same words");
+    assert!(words.contains("`twin` fits 2 applications: B twin"), "{words}");
+    let (code, words) = refused(&user, &["twin", "--at", "0s ago"]);
+    assert!(code == 64 && words.contains("`twin` fits 2 applications: twin (application 2), twin"), "{words}");
+    assert!(said(&user, &["2"]).starts_with("twin (2): "), "a number is always good");
+
+    let (code, words) = refused(&user, &["nightyl"]);
+    assert!(code == 1 && words.contains("did you mean `nightly`?"), "{words}");
+    let (code, words) = refused(&user, &["A", "--at", "0s ago"]);
+    assert!(code == 1 && words.contains("letters are those of the present"), "{words}");
+    let (code, words) = refused(&user, &["twin", "--at", "+0.5s"]);
+    assert!(code == 1 && words.contains("twin (2) was not there yet: it came at "), "{words}");
+    let (code, words) = refused(&user, &["25:00"]);
+    assert!(code == 64 && words.contains("`25:00` is no time"), "{words}");
+    let (code, words) = refused(&user, &["cpu", "x"]);
+    assert!(code == 64 && words.contains("`x` is no number of a processor"), "{words}");
+    drop(early);
+}
+
+#[test]
+fn recordings_answer_where_no_manager_does_and_after_one_was_killed() {
+    let user = User::new();
+    let (code, words) = refused(&user, &["nightly"]);
+    assert!(code == 69 && words.contains("`--from` reads a recording"), "{words}");
+    let first = manager(&user);
+    user.output(["record", "on"]);
+    // It is there without a process that would start another manager.
+    let mut waits = start(std::process::Command::new("sleep").arg("600"));
+    assert_eq!(user.output(["adopt", &waits.id().to_string()]).status.code(), Some(0));
+    std::thread::sleep(Duration::from_millis(2500));
+    drop(first);
+    std::thread::sleep(Duration::from_millis(4500));
+
+    let output = user.output(["explain", "sleep"]);
+    let (shown, notes) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{notes}");
+    assert!(shown.starts_with("sleep (1): running") && notes.contains("no manager runs"), "{shown}{notes}");
+    let recordings = user.path("run/recordings").display().to_string();
+    for place in [&["--from", recordings.as_str()][..], &[]] {
+        let words = ["explain", "sleep", "--at", "1s ago"];
+        let output = user.output(words.iter().chain(place));
+        let (shown, notes) = (text(&output.stdout), text(&output.stderr));
+        assert!(shown.starts_with("sleep (1): running"), "{shown}{notes}");
+        assert!(notes.contains("the last event is of ") && notes.contains("is not known"), "{notes}");
+    }
+    let output = user.output(["explain", "--at", "2026-01-01 10:00"]);
+    assert!(text(&output.stderr).contains("the oldest recording began"), "{}", text(&output.stderr));
+    waits.kill().expect("it is ours");
+}
+
+#[test]
+fn load_outside_is_somewhere_and_no_processor_is_called_free() {
+    let user = User::new();
+    let machine = numaestro_topology::synthetic::parse("core:2 pu:1").expect("a machine");
+    let event = |at: u64, event: &Event| journal::encode_named(at, Some("nightly"), event, &[]);
+    let lines = [
+        journal::encode_head(&machine, &Settings::default(), 1),
+        event(1_000_000, &Event::Unmanaged { processors: 1 }),
+    ];
+    let file = user.path("load.journal").display().to_string();
+    std::fs::write(&file, lines.join("\n") + "\n").expect("written");
+    let shown = said(&user, &["cpu", "1", "--from", &file]);
+    let words = "no program has it; load outside keeps 1 of 2 processors busy, and it is not known which";
+    assert!(shown.starts_with("Processor 1 on node 0: ") && shown.contains(words), "{shown}");
+    let about = json(&user.output(["explain", "cpu", "1", "--from", &file, "--json"]));
+    assert_eq!((&about["state"], about["load"].is_string()), (&"not known".into(), true), "{about}");
+    assert!(said(&user, &["--from", &file]).contains("Load outside keeps 1 of 2 processors busy"));
 }

@@ -20,12 +20,13 @@ pub struct History {
     /// The number of the application that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub app: Option<u64>,
-    /// What would give this application another number of processors.
+    /// What would give this application another number of processors, or let it have them alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub alternatives: Vec<Alternative>,
 }
 
-/// Something that would give an application another number of processors.
+/// Something that would give an application another number of processors, or let it have them
+/// alone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Alternative {
     /// What would be different.
@@ -35,6 +36,9 @@ pub struct Alternative {
     pub count: u32,
     /// Processors where it would run, Linux list.
     pub cpus: String,
+    /// Others would run on some or all of them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shared: bool,
 }
 
 /// Something that could be different.
@@ -61,6 +65,8 @@ pub enum Change {
         /// Its number.
         app: u64,
     },
+    /// The load outside ends.
+    LessLoad,
     /// The policy is this one.
     Policy {
         /// As `numaestro policy set` takes it.

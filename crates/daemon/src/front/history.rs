@@ -42,9 +42,10 @@ fn in_words_of_linux(found: Alternative, shell: &Shell) -> control::Alternative 
         Change::Limit { max } => control::Change::Limit { max },
         Change::Weight { weight_milli } => control::Change::Weight { weight_milli },
         Change::Use { processors } => control::Change::Use { processors },
+        Change::LessLoad => control::Change::LessLoad,
         Change::End { app } => control::Change::End { app: app.0 },
         Change::Policy { policy } => control::Change::Policy { policy },
     };
     let cpus = shell.site().machine.os_cpuset(&found.pus).to_string();
-    control::Alternative { change, count: found.count, cpus }
+    control::Alternative { change, count: found.count, cpus, shared: found.shared }
 }

@@ -1,5 +1,5 @@
-//! What would give an application another number of processors. A copy of the engine gives each
-//! answer, as for advice, so it is what would follow.
+//! What would give an application another number of processors, or let it have them alone. A copy
+//! of the engine gives each answer, as for advice, so it is what would follow.
 //!
 //! Where turns are taken there is no answer: the number of a moment says little there.
 
@@ -35,6 +35,8 @@ pub enum Change {
         /// The other one.
         app: AppId,
     },
+    /// The load outside ends.
+    LessLoad,
     /// The policy is this one.
     Policy {
         /// As `numaestro policy set` takes it.
@@ -51,10 +53,30 @@ pub struct Alternative {
     pub count: u32,
     /// The processors that it would run on.
     pub pus: PuSet,
+    /// Others would run on some or all of them.
+    pub shared: bool,
+}
+
+/// What an application has once all have made room.
+#[derive(Debug)]
+struct Outcome {
+    /// Processors of its own.
+    count: u32,
+    pus: PuSet,
+    shared: bool,
+}
+
+impl Outcome {
+    /// The same for its user: it runs on as many processors, alone or not. Whether a shared one is
+    /// its own makes no difference.
+    fn is_like(&self, other: &Self) -> bool {
+        self.shared == other.shared && (self.count == other.count || self.pus.len() == other.pus.len())
+    }
 }
 
 impl Engine {
-    /// What would give an application another number of processors: only changes that do. `own`:
+    /// What would give an application another number of processors, or let it have them alone, or
+    /// with others: only changes that do. `own`:
     /// the applications whose end may be named. Empty where turns are taken, and for an application
     /// that is not there. Allocates; not for the hot path.
     ///
@@ -62,28 +84,35 @@ impl Engine {
     /// If an invariant is broken, as [`Self::step`]. This engine has not changed even then.
     pub fn alternatives(&self, now: Nanos, app: AppId, own: &dyn Fn(AppId) -> bool) -> Vec<Alternative> {
         let Some(slot) = self.slot(app) else { return Vec::new() };
-        let Some((usual, _)) = self.outcome(now, slot, &[]) else { return Vec::new() };
+        let Some(usual) = self.outcome(now, slot, &[], false) else { return Vec::new() };
         let mut found = Vec::new();
         for change in self.changes(slot, own) {
-            let Some((count, pus)) = self.outcome(now, slot, &self.events(app, slot, &change)) else { continue };
-            if count != usual {
-                found.push(Alternative { change, count, pus });
-            }
+            let waits = change == Change::LessLoad;
+            let then = self.outcome(now, slot, &self.events(app, slot, &change), waits);
+            // Time alone can change something, too.
+            let later = if waits { self.outcome(now, slot, &[], true) } else { None };
+            let Some(then) = then.filter(|then| !then.is_like(later.as_ref().unwrap_or(&usual))) else { continue };
+            found.push(Alternative { change, count: then.count, pus: then.pus, shared: then.shared });
         }
         found
     }
 
-    /// The number of its processors, and the processors, after these events. `None`: it cannot be
-    /// said.
-    fn outcome(&self, now: Nanos, slot: Slot, events: &[Event]) -> Option<(u32, PuSet)> {
+    /// What it has after these events. `waits`: and after the time for which less load outside has
+    /// to last. `None`: it cannot be said.
+    fn outcome(&self, now: Nanos, slot: Slot, events: &[Event], waits: bool) -> Option<Outcome> {
         let mut copy = Rehearsal::of(self, now);
         for event in events {
             copy.step(event).ok()?;
         }
         copy.settle().ok()?;
+        if waits {
+            copy.pass(self.site().settings.cooldown_ns).ok()?;
+            copy.settle().ok()?;
+        }
         let site = copy.engine.site();
         let steady = site.regime.owns() && !site.regime.stops() && !site.regime.holds();
-        steady.then(|| (site.ledger.app(slot).allocation, site.ledger.account(slot).sent.pus.clone()))
+        let (count, sent) = (site.ledger.app(slot).allocation, &site.ledger.account(slot).sent);
+        steady.then(|| Outcome { count, pus: sent.pus.clone(), shared: sent.shared })
     }
 
     /// The changes to try, those within reach of its user first.
@@ -98,6 +127,9 @@ impl Engine {
         changes.push(Change::Weight { weight_milli: limits.weight_milli.saturating_mul(2) });
         if limits.request < usable {
             changes.push(Change::Use { processors: usable });
+        }
+        if self.shown().unmanaged > 0 {
+            changes.push(Change::LessLoad);
         }
         let may_end = |&other: &Slot| other != slot && own(ledger.app(other).id);
         let mut others: Vec<Slot> = ledger.started().iter().copied().filter(may_end).collect();
@@ -120,6 +152,7 @@ impl Engine {
             Change::Limit { max } => vec![Event::Limits { app, min, max: *max, weight_milli }, request(max)],
             Change::Weight { weight_milli } => vec![Event::Limits { app, min, max, weight_milli: *weight_milli }],
             Change::Use { processors } => vec![request(processors)],
+            Change::LessLoad => vec![Event::Unmanaged { processors: 0 }],
             Change::End { app } => vec![Event::Depart { app: *app }],
             Change::Policy { policy } => vec![Event::Policy { policy: policy.clone() }],
         }

@@ -18,10 +18,10 @@ by its number or its name. A TIME is 14:05 or 14:05:30
 (the latest such time), 2026-07-09 14:05, `10 min ago`, or +90s after the first event.
 
 The manager remembers about a thousand events. An earlier time needs a recording (`numaestro record on`). It is looked for by
-itself; `--from` names a journal, or a directory of recordings. Of other users' programs you are told what `status` shows; an
+itself, and answers where no manager runs; `--from` names a journal, or a directory of recordings. Of other users' programs you are told what `status` shows; an
 administrator is told everything.
 
-Exit codes: 0 done; 1 it is not known; 2 the file is no journal; 64 wrong usage; 69 there is no manager to ask.";
+Exit codes: 0 done; 1 it is not known; 2 the file is no journal; 64 wrong usage; 69 there is no manager to ask, and no recording.";
 
 /// `numaestro explain`.
 #[derive(Debug, Args)]

@@ -2,8 +2,8 @@
 
 use super::source::Known;
 use numaestro_abi::control::{Alternative, Change};
-use numaestro_engine::explain::{Decision, Effect, Heard, Link};
-use numaestro_engine::{AppId, AppSnapshot, Event};
+use numaestro_engine::explain::{Decision, Effect, Life, Link};
+use numaestro_engine::{AppId, AppSnapshot, PuState, Snapshot};
 use numaestro_topology::PuId;
 use serde::Serialize;
 
@@ -80,8 +80,12 @@ pub struct OfCpu {
     pub cpu: u32,
     /// OS index of its node.
     pub node: u32,
-    /// `free`, `owned`, `leaving`, …; `not known`: it may have been another user's.
+    /// `free`, `owned`, `leaving`, …; `not known`: it may have been another user's, or load outside
+    /// may be on it.
     pub state: &'static str,
+    /// Load outside that is somewhere, and perhaps here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub load: Option<String>,
     pub owner: Option<AppId>,
     /// The owner's name for people.
     #[serde(skip)]
@@ -112,6 +116,9 @@ pub struct Passed {
 pub struct OfTime {
     /// The policy in force.
     pub policy: String,
+    /// Load outside, if there is any: one sentence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub load: Option<String>,
     pub apps: Vec<Brief>,
     /// The latest decisions, the first one first.
     pub decisions: Vec<Timed>,
@@ -130,9 +137,8 @@ impl Known {
         let chronicle = &self.chronicle;
         let name = chronicle.names().get(&app).cloned().unwrap_or_default();
         let called = chronicle.called(app);
-        let ends =
-            |decision: &Decision| matches!(&decision.heard, Heard::Event(Event::Depart { app: gone }) if *gone == app);
-        let ended = !self.is_past || chronicle.decisions().any(ends);
+        let life = chronicle.life(app);
+        let ended = !self.is_past || life.ended.is_some();
         match seen {
             Some(seen) => Brief {
                 app,
@@ -144,7 +150,7 @@ impl Known {
                 cpus: chronicle.machine().os_cpuset(&seen.pus).to_string(),
                 shared: seen.shared,
                 lent: seen.lent,
-                why: chronicle.reason(seen),
+                why: chronicle.full_reason(seen),
             },
             None => Brief {
                 app,
@@ -156,8 +162,20 @@ impl Known {
                 cpus: String::new(),
                 shared: false,
                 lent: false,
-                why: if ended { "it has ended" } else { "it is not there at that time" }.to_owned(),
+                why: if ended { self.end(life) } else { "it is not there at that time".to_owned() },
             },
+        }
+    }
+
+    /// "it ended at 14:05:02.113, 12.4 s after it had come".
+    fn end(&self, life: Life) -> String {
+        match (life.ended, life.arrived) {
+            (Some(ended), Some(arrived)) => {
+                let span = span(ended.saturating_sub(arrived));
+                format!("it ended at {}, {span} after it had come", self.clock.show(ended))
+            }
+            (Some(ended), None) => format!("it ended at {}", self.clock.show(ended)),
+            (None, _) => "it has ended".to_owned(),
         }
     }
 
@@ -167,33 +185,60 @@ impl Known {
         effects.map(|effect: &Effect| self.timed(self.chronicle.link(decision, effect))).collect()
     }
 
-    fn would(&self, alternative: &Alternative) -> Would {
+    fn would(&self, app: AppId, alternative: &Alternative) -> Would {
+        let name = self.name_to_type(app);
         let would = match &alternative.change {
-            Change::Limit { max } => format!("a limit of {max} (`numaestro set APP --max {max}`)"),
+            Change::Limit { max } => format!("a limit of {max} (`numaestro set {name} --max {max}`)"),
             Change::Weight { weight_milli } => {
                 let weight = f64::from(*weight_milli) / 1000.0;
-                format!("a weight of {weight} (`numaestro set APP --weight {weight}`)")
+                format!("a weight of {weight} (`numaestro set {name} --weight {weight}`)")
             }
             Change::Use { processors } => format!("that it could use {processors}"),
+            Change::LessLoad => "that the load outside ends".to_owned(),
             Change::End { app } => format!("that {} ends", self.chronicle.called(AppId(*app))),
             Change::Policy { policy } => format!("another policy (`numaestro policy set {policy}`)"),
         };
         Would { alternative: alternative.clone(), shown: would }
+    }
+
+    /// What a command takes for an application: its name, if no other one has it and a shell leaves
+    /// it as it is; else its number.
+    fn name_to_type(&self, app: AppId) -> String {
+        let chronicle = &self.chronicle;
+        let name = chronicle.names().get(&app).map_or("", String::as_str);
+        let others = chronicle.snapshot().apps.iter().filter(|other| other.app != app);
+        let is_taken = others.filter_map(|other| chronicle.names().get(&other.app)).any(|other| other == name);
+        let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '.' | '-');
+        // A short name may be another's letter, and a number another's number.
+        let is_word = name.len() > 1 && name.starts_with(|first: char| first.is_ascii_alphabetic());
+        if is_word && !is_taken && name.chars().all(is_plain) { name.to_owned() } else { app.0.to_string() }
+    }
+}
+
+/// A time for people: 12.4 s, 5 min 3 s, 2 h 5 min.
+fn span(ns: u64) -> String {
+    let seconds = ns / 1_000_000_000;
+    match seconds {
+        0..60 => format!("{:.1} s", ns as f64 / 1e9),
+        60..3600 => format!("{} min {} s", seconds / 60, seconds % 60),
+        _ => format!("{} h {} min", seconds / 3600, seconds / 60 % 60),
     }
 }
 
 impl OfApp {
     pub fn of(known: &Known, app: AppId, last: usize) -> Self {
         let chronicle = &known.chronicle;
-        let chain = known.timed_all(chronicle.chain(app));
+        let brief = known.brief(app, chronicle.app(app));
+        // What it had is not why it ended.
+        let chain = if brief.state == "ended" { Vec::new() } else { known.timed_all(chronicle.chain(app)) };
         let told: Vec<u64> = chain.iter().map(|timed| timed.link.decision).collect();
         let before = chronicle.decisions().rev().filter(|decision| !told.contains(&decision.number));
         let before = before.flat_map(|decision| known.changes(decision, app)).take(last).collect();
         Self {
-            brief: known.brief(app, chronicle.app(app)),
+            brief,
             chain,
             before,
-            alternatives: known.alternatives.iter().map(|found| known.would(found)).collect(),
+            alternatives: known.alternatives.iter().map(|found| known.would(app, found)).collect(),
         }
     }
 }
@@ -204,6 +249,9 @@ impl OfCpu {
         let entry = chronicle.snapshot().pus.get(pu.index());
         let owner = entry.and_then(|entry| entry.owner);
         let state = entry.map_or("not known", numaestro_engine::PuSnapshot::state_name);
+        // Whether another user has it is known only of the present.
+        let is_hidden = known.is_past && owner.is_none() && chronicle.is_veiled();
+        let load = chronicle.load_outside().filter(|_| state == "free" && !is_all_load_placed(chronicle.snapshot()));
         let chain = chronicle.passes_of(pu).next().and_then(|(decision, pass)| {
             let app = pass.to.or(pass.from)?;
             Some(known.timed_all(chronicle.chain_of(decision, app)))
@@ -220,8 +268,8 @@ impl OfCpu {
         Self {
             cpu,
             node: machine.numa_nodes()[machine.pu(pu).node.index()].os_index,
-            // Whether another user has it is known only of the present.
-            state: if known.is_past && owner.is_none() && chronicle.is_veiled() { "not known" } else { state },
+            state: if is_hidden || load.is_some() { "not known" } else { state },
+            load,
             owner,
             called: owner.map(|owner| chronicle.called(owner)),
             guests: entry.map(|entry| entry.guests.clone()).unwrap_or_default(),
@@ -229,6 +277,12 @@ impl OfCpu {
             passes: passes.collect(),
         }
     }
+}
+
+/// It is known on which processors the load outside is.
+fn is_all_load_placed(snapshot: &Snapshot) -> bool {
+    let placed = snapshot.pus.iter().filter(|pu| pu.state == PuState::Unmanaged).count();
+    placed >= snapshot.unmanaged as usize
 }
 
 impl OfTime {
@@ -243,8 +297,18 @@ impl OfTime {
         decisions.reverse();
         Self {
             policy: chronicle.snapshot().policy.clone(),
+            load: chronicle.load_outside(),
             apps: chronicle.snapshot().apps.iter().map(|app| known.brief(app.app, Some(app))).collect(),
             decisions,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn spans_for_people() {
+        let of = |seconds: u64| super::span(seconds * 1_000_000_000 + 400_000_000);
+        assert_eq!([of(12), of(303), of(7505)], ["12.4 s", "5 min 3 s", "2 h 5 min"]);
     }
 }

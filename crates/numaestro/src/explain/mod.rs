@@ -1,6 +1,7 @@
 //! `numaestro explain`: why a program has what it has, what led to it, and what would change it.
 
 mod answer;
+mod find;
 mod question;
 mod source;
 mod words;
@@ -31,9 +32,13 @@ pub fn explain(dir: Option<PathBuf>, args: &ExplainArgs) -> anyhow::Result<u8> {
     };
     let known = match &args.from {
         Some(place) => source::of_place(place, question.at)?,
-        None => source::of_manager(dir, word, question.at)?,
+        None => source::of_manager(dir.as_ref(), word, question.at)?,
     };
-    let answer = answer(&known, &question, args.last.unwrap_or(LATEST))?;
+    let later = move || match &args.from {
+        Some(place) => source::of_place(place, None),
+        None => source::of_manager(dir.as_ref(), None, None),
+    };
+    let answer = answer(&known, &question, args.last.unwrap_or(LATEST), later)?;
     say::print(&if args.json { format!("{}\n", serde_json::to_string_pretty(&answer)?) } else { words::of(&answer) })?;
     Ok(say::OK)
 }
@@ -44,9 +49,15 @@ pub fn of_app(manager: &mut Manager, app: u64) -> anyhow::Result<String> {
     Ok(words::of(&Answer::App(Box::new(OfApp::of(&known, AppId(app), LATEST)))))
 }
 
-fn answer(known: &Known, question: &Question, last: usize) -> anyhow::Result<Answer> {
+/// `later`: what is known of the time after the one that was asked for.
+fn answer(
+    known: &Known,
+    question: &Question,
+    last: usize,
+    later: impl FnOnce() -> anyhow::Result<Known>,
+) -> anyhow::Result<Answer> {
     match &question.subject {
-        Subject::App(word) => Ok(Answer::App(Box::new(OfApp::of(known, find(known, word)?, last)))),
+        Subject::App(word) => Ok(Answer::App(Box::new(OfApp::of(known, find::find(known, word, later)?, last)))),
         Subject::Cpu(cpu) => Ok(Answer::Cpu(Box::new(OfCpu::of(known, *cpu, processor(known, *cpu)?, last)))),
         Subject::All => Ok(Answer::Time(Box::new(OfTime::of(known, last)))),
     }
@@ -56,28 +67,5 @@ fn processor(known: &Known, cpu: u32) -> anyhow::Result<PuId> {
     known.chronicle.machine().pu_of_os(cpu).ok_or_else(|| {
         let count = known.chronicle.machine().pu_count();
         Failure::error(say::FAILED, format!("there is no processor {cpu}, only {count}"), "`numaestro topo` shows them")
-    })
-}
-
-/// The application that a word names: as the manager says, or by its number or name among those
-/// that were heard of. Of several with one name the latest that is there, else the latest.
-fn find(known: &Known, word: &str) -> anyhow::Result<AppId> {
-    if let Some(app) = known.app {
-        return Ok(AppId(app));
-    }
-    let chronicle = &known.chronicle;
-    let is_there = |app: &AppId| chronicle.app(*app).is_some();
-    let by_number = word.parse().ok().map(AppId).filter(|app| is_there(app) || chronicle.names().contains_key(app));
-    let by_name = || {
-        let named = chronicle.names().iter().filter(|(_, name)| name.as_str() == word).map(|(app, _)| *app);
-        named.max_by_key(|app| (is_there(app), *app))
-    };
-    by_number.or_else(by_name).ok_or_else(|| {
-        let what = format!("no program `{word}` is there or was there, as far as is known");
-        Failure::error(
-            say::FAILED,
-            what,
-            "`numaestro status` shows those that are there; `numaestro explain` those at a time",
-        )
     })
 }

@@ -31,11 +31,14 @@ impl Question {
             "" => Subject::All,
             text => match (cpu(text), Moment::read(text, now)) {
                 (Some(cpu), _) => Subject::Cpu(cpu),
+                (None, _) if words[0].eq_ignore_ascii_case("cpu") && words.len() == 2 => {
+                    anyhow::bail!("`{}` is no number of a processor: say `cpu 3`", words[1])
+                }
                 (None, Ok(moment)) => {
                     anyhow::ensure!(at.is_none(), "`{text}` is a time, and --at names another one");
                     return Ok(Self { subject: Subject::All, at: Some(moment) });
                 }
-                (None, Err(error)) if words.len() > 1 => return Err(error),
+                (None, Err(error)) if words.len() > 1 || is_like_a_clock(text) => return Err(error),
                 (None, Err(_)) => Subject::App(text.to_owned()),
             },
         };
@@ -47,6 +50,11 @@ impl Question {
 fn cpu(text: &str) -> Option<u32> {
     let rest = text.strip_prefix("cpu").or_else(|| text.strip_prefix("CPU"))?;
     rest.trim_start_matches([' ', ':']).parse().ok()
+}
+
+/// `25:00`, which is meant as a time and is none.
+fn is_like_a_clock(text: &str) -> bool {
+    text.contains(':') && text.chars().all(|letter| letter == ':' || letter.is_ascii_digit())
 }
 
 #[cfg(test)]
@@ -83,6 +91,10 @@ mod tests {
         assert!(read(&["cg"], Some("yesterday")).is_err());
         assert!(read(&["two", "words"], None).is_err());
         assert!(read(&["14:05"], Some("14:06")).is_err());
+        let words = |words: &[&str]| format!("{:#}", read(words, None).unwrap_err());
+        assert!(words(&["25:00"]).contains("`25:00` is no time"));
+        assert_eq!(words(&["cpu", "x"]), "`x` is no number of a processor: say `cpu 3`");
+        assert!(matches!(read(&["a:b"], None).unwrap().subject, Subject::App(_)), "a program may have this name");
         let both = read(&["cg"], Some("14:05")).unwrap();
         assert!(matches!(both, Question { subject: Subject::App(_), at: Some(Moment::Wall(_)) }));
     }

@@ -15,6 +15,11 @@ use time::{OffsetDateTime, UtcOffset};
 /// Decisions that an explanation looks back on, at most.
 const DECISIONS_MOST: usize = 100_000;
 
+/// Bytes of a recording that are read for its last state.
+const TAIL_BYTES: u64 = 4 << 20;
+/// So long after the last event of a recording its programs may still be there.
+const QUIET_MOST_NS: u64 = 600_000_000_000;
+
 /// All that is known for an answer.
 pub struct Known {
     pub chronicle: Chronicle,
@@ -65,13 +70,18 @@ impl Clock {
     }
 }
 
-/// Asks the manager; for an earlier time than it remembers, its recordings.
-pub fn of_manager(dir: Option<PathBuf>, app: Option<&str>, at: Option<Moment>) -> anyhow::Result<Known> {
-    let History { journal, app: number, alternatives, .. } = ask_of(&mut Manager::required(dir.clone())?, app)?;
+/// Asks the manager; for an earlier time than it remembers, and where none runs, its recordings.
+pub fn of_manager(dir: Option<&PathBuf>, app: Option<&str>, at: Option<Moment>) -> anyhow::Result<Known> {
+    let mut manager = match Manager::required(dir.cloned()) {
+        Ok(manager) => manager,
+        Err(absent) => return without_manager(dir, at, absent),
+    };
+    // The program that has the name now need not be the one that had it then.
+    let app = app.filter(|_| at.is_none());
+    let History { journal, app: number, alternatives, .. } = ask_of(&mut manager, app)?;
     let known = hear(remembered(&journal)?, None)?;
     let Some(at) = at else { return Ok(Known { app: number, alternatives, ..known }) };
     let wanted = known.clock.on_journal(at)?;
-    // The program that has the name now need not be the one that had it then.
     if wanted >= known.clock.first {
         return Ok(Known { clock: known.clock, ..hear(remembered(&journal)?, Some(wanted))? });
     }
@@ -86,7 +96,51 @@ pub fn of_manager(dir: Option<PathBuf>, app: Option<&str>, at: Option<Moment>) -
             "`numaestro record on` keeps more; `numaestro record list` shows what there is",
         )
     };
-    of_recording(&Recording::around(dir, None, wall).map_err(too_early)?, Some(at))
+    around(dir, None, wall).map_err(too_early)
+}
+
+/// The newest recording, or the one that has the time. `absent`: why there is no manager.
+fn without_manager(dir: Option<&PathBuf>, at: Option<Moment>, absent: anyhow::Error) -> anyhow::Result<Known> {
+    let Ok(newest) = Recording::numbered(dir.cloned(), None, 1) else {
+        let Some(Failure { code, what, next }) = absent.downcast_ref() else { return Err(absent) };
+        return Err(Failure::error(*code, what, format!("{next}; `--from` reads a recording or a journal")));
+    };
+    say::note("no manager runs: this is from its recordings");
+    match at {
+        Some(Moment::Wall(wall)) => around(dir, None, wall),
+        _ => of_recording(&newest, at),
+    }
+}
+
+/// The recording that has a time; else one that had nothing more to record then.
+fn around(dir: Option<&PathBuf>, from: Option<&Path>, wall: u64) -> anyhow::Result<Known> {
+    match Recording::around(dir.cloned(), from, wall) {
+        Ok(recording) => of_recording(&recording, Some(Moment::Wall(wall))),
+        Err(cause) => quiet(dir, from, wall).ok_or(cause),
+    }
+}
+
+/// The last state of the latest recording whose events end before a time, if programs were there
+/// then and the time is not far from it. A manager that is killed leaves no word of its end, and
+/// one that nothing happens to writes nothing.
+fn quiet(dir: Option<&PathBuf>, from: Option<&Path>, wall: u64) -> Option<Known> {
+    for number in 1.. {
+        let recording = Recording::numbered(dir.cloned(), from, number).ok()?;
+        let recording = recording.newest(TAIL_BYTES).unwrap_or(recording);
+        let known = hear(recording.journal(Part { since: None, until: None }).ok()?, None).ok()?;
+        let last = known.clock.stamp?.wall_at(known.chronicle.now());
+        if last > wall {
+            continue;
+        }
+        if wall - last > QUIET_MOST_NS || known.chronicle.snapshot().apps.is_empty() {
+            return None;
+        }
+        recording.warn();
+        let last = known.clock.show(known.chronicle.now());
+        say::note(&format!("the last event is of {last}; whether the manager still ran at that time is not known"));
+        return Some(Known { is_past: true, ..known });
+    }
+    None
 }
 
 /// The present state of an application that is there.
@@ -105,16 +159,19 @@ fn ask(manager: &mut Manager, app: Option<AppName>) -> anyhow::Result<History> {
 /// An application that has ended is known only by what is remembered: the manager refuses its name.
 fn ask_of(manager: &mut Manager, word: Option<&str>) -> anyhow::Result<History> {
     let Some(word) = word else { return ask(manager, None) };
-    ask(manager, Some(AppName::Word(word.to_owned()))).or_else(|refusal| ask(manager, None).map_err(|_| refusal))
+    ask(manager, Some(AppName::Word(word.to_owned()))).or_else(|refusal| {
+        // A word that fits several is refused with another code.
+        let is_unknown = refusal.downcast_ref().is_some_and(|failure: &Failure| failure.code == say::FAILED);
+        if is_unknown { ask(manager, None).map_err(|_| refusal) } else { Err(refusal) }
+    })
 }
 
 /// Reads a journal, or the recordings of a directory.
 pub fn of_place(place: &Path, at: Option<Moment>) -> anyhow::Result<Known> {
-    let recording = match at {
-        Some(Moment::Wall(wall)) if place.is_dir() => Recording::around(None, Some(place), wall)?,
-        _ => Recording::at(place)?,
-    };
-    of_recording(&recording, at)
+    match at {
+        Some(Moment::Wall(wall)) if place.is_dir() => around(None, Some(place), wall),
+        _ => of_recording(&Recording::at(place)?, at),
+    }
 }
 
 fn of_recording(recording: &Recording, at: Option<Moment>) -> anyhow::Result<Known> {

@@ -17,7 +17,9 @@ pub fn of(answer: &Answer) -> String {
 fn of_app(app: &OfApp, text: &mut String) {
     line(text, &heading(&app.brief));
     line(text, &format!("Why: {}", app.brief.why));
-    if app.chain.is_empty() {
+    if app.brief.state == "ended" {
+        // What it had before its end follows below.
+    } else if app.chain.is_empty() {
         line(text, "No decision about it is remembered.");
     } else {
         line(text, "\nWhat led to it:");
@@ -32,6 +34,11 @@ fn of_app(app: &OfApp, text: &mut String) {
                 (0, cpus) => format!("it would share {cpus} with others"),
                 (1, cpus) => format!("1 processor: {cpus}"),
                 (count, cpus) => format!("{count} processors: {cpus}"),
+            };
+            let has = match (would.shared, app.brief.shared) {
+                (true, _) if would.count > 0 => has + ", beside others",
+                (false, true) if would.count > 0 => has + ", alone",
+                _ => has,
             };
             line(text, &format!("  {}: {has}", found.shown));
         }
@@ -56,9 +63,11 @@ fn heading(app: &Brief) -> String {
 }
 
 fn of_cpu(cpu: &OfCpu, text: &mut String) {
-    let owner = match &cpu.called {
-        Some(called) => format!("{called} has it"),
-        None => cpu.state.to_owned(),
+    let owner = match (&cpu.called, &cpu.load) {
+        (Some(called), _) => format!("{called} has it"),
+        (None, Some(load)) => format!("no program has it; {load}, and it is not known which"),
+        (None, None) if cpu.state == "unmanaged" => "left to load outside".to_owned(),
+        (None, None) => cpu.state.to_owned(),
     };
     let guests = match cpu.guests.len() {
         0 => String::new(),
@@ -80,6 +89,9 @@ fn of_cpu(cpu: &OfCpu, text: &mut String) {
 
 fn of_time(time: &OfTime, text: &mut String) {
     line(text, &format!("Policy: {}", time.policy));
+    if let Some(load) = &time.load {
+        line(text, &format!("Load outside keeps{}", load.strip_prefix("load outside keeps").unwrap_or_default()));
+    }
     if time.apps.is_empty() {
         line(text, "No program is there.");
     }
