@@ -18,8 +18,8 @@ const STRETCHES_MOST: u64 = 100_000;
 /// a microsecond.
 const MEETINGS_MOST: u64 = 4_000_000;
 
-/// A team meets at least so often in a parallel stretch: it takes the processors that it is given at
-/// the next meeting.
+/// A team meets at least so often in a parallel stretch: it takes the processors that it is given
+/// at the next meeting.
 const MEETINGS_LEAST: u64 = 16;
 
 /// How much coarser the programs of a mix are than the recorded ones; 1: not at all.
@@ -73,9 +73,9 @@ fn in_longer_cycles(program: LearnedProgram, together: u32) -> LearnedProgram {
 
 #[cfg(test)]
 mod tests {
-    use super::super::journal::Recorded;
     use super::super::measured::{Measured, Span};
     use super::super::mix::{Bound, members};
+    use super::super::recorded::Recorded;
     use super::*;
     use numaestro_engine::{AppId, Wish};
 

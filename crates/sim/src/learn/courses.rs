@@ -6,8 +6,8 @@
 //! A change of one application is carried to those on the same processors, and to nobody else: a
 //! day of a large machine has ten million lines.
 
-use super::journal::Recorded;
 use super::measured::{Activity, Measured, Span};
+use super::recorded::Recorded;
 use crate::Nanos;
 use numaestro_engine::{AppId, Wish};
 use numaestro_topology::{PuId, PuSet};
@@ -76,7 +76,8 @@ impl Course {
 /// All applications.
 #[derive(Debug, Default)]
 pub(super) struct Courses {
-    courses: Vec<Course>,
+    /// In order of their arrival.
+    all: Vec<Course>,
     /// Places of those that have not ended.
     open: BTreeMap<AppId, usize>,
     /// By processor: places of those that take time of it.
@@ -87,28 +88,28 @@ pub(super) struct Courses {
 
 impl Courses {
     pub(super) fn is_empty(&self) -> bool {
-        self.courses.is_empty()
+        self.all.is_empty()
     }
 
     /// All of them, in order of their arrival, as far as they are known.
     pub(super) fn all(&self) -> impl Iterator<Item = &Recorded> {
-        self.courses.iter().map(|course| &course.recorded)
+        self.all.iter().map(|course| &course.recorded)
     }
 
     /// The journal has ended: all of them, in order of their arrival.
     pub(super) fn end(mut self, at: Nanos) -> impl Iterator<Item = Recorded> {
         for &place in self.open.values() {
-            self.courses[place].until(at);
+            self.all[place].until(at);
         }
-        self.courses.into_iter().map(|course| course.recorded)
+        self.all.into_iter().map(|course| course.recorded)
     }
 
     /// There is one more.
     pub(super) fn add(&mut self, course: Course) {
-        let place = self.courses.len();
+        let place = self.all.len();
         self.open.insert(course.recorded.app, place);
         let pus = course.takes().cloned().unwrap_or_default();
-        self.courses.push(course);
+        self.all.push(course);
         self.take(place, &pus);
         self.set_parts(place);
     }
@@ -122,7 +123,7 @@ impl Courses {
     /// Something of one that has not ended changes.
     pub(super) fn change(&mut self, app: AppId, at: Nanos, change: impl FnOnce(&mut Course)) {
         let Some(&place) = self.open.get(&app) else { return };
-        let course = &mut self.courses[place];
+        let course = &mut self.all[place];
         course.until(at);
         let took = course.takes().cloned();
         change(course);
@@ -134,7 +135,7 @@ impl Courses {
         let (took, takes) = (took.unwrap_or_default(), course.takes().cloned().unwrap_or_default());
         let (left, new) = (took.difference(&takes), takes.difference(&took));
         for &other in left.union(&new).iter().flat_map(|pu| self.takers.get(pu.index()).into_iter().flatten()) {
-            self.courses[other].until(at);
+            self.all[other].until(at);
         }
         for pu in &left {
             self.takers[pu.index()].retain(|&taker| taker != place);
@@ -162,7 +163,7 @@ impl Courses {
         self.beside.sort_unstable();
         self.beside.dedup();
         for place in self.beside.drain(..) {
-            let course = &mut self.courses[place];
+            let course = &mut self.all[place];
             let part = |pu: PuId| 1000 / self.takers.get(pu.index()).map_or(1, |takers| takers.len().max(1) as u64);
             let parts: u64 = course.pus.iter().map(part).sum();
             course.part_milli = (parts / u64::from(course.count.max(1))).min(1000);

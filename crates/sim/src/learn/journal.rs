@@ -10,29 +10,10 @@
 
 use super::courses::{Course, Courses};
 use super::measured::{Activity, Measured, Report};
+use super::recorded::Recorded;
 use crate::Nanos;
 use numaestro_engine::journal::{self, JournalError, State};
 use numaestro_engine::{Action, AppId, AppState, Event, Wish};
-
-/// One application of a journal.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Recorded {
-    /// Its number.
-    pub app: AppId,
-    /// Its name; empty: not known.
-    pub name: String,
-    /// Its arrival on the journal's clock, nanoseconds. That of one that was there before the
-    /// journal begins is the begin.
-    pub arrived: Nanos,
-    /// Its end; `None`: it was still there at the journal's end.
-    pub ended: Option<Nanos>,
-    /// It was there before the journal begins: its run is the rest of one.
-    pub had_begun: bool,
-    /// Its wishes, as far as they are known.
-    pub wish: Wish,
-    /// Its run, without the time in the queue and stops.
-    pub run: Measured,
-}
 
 /// Reads journals line by line.
 #[derive(Debug, Default)]

@@ -10,9 +10,9 @@
 //! **Source**: Amdahl 1967; the equation of work is that of [`super::fit()`].
 
 use super::fit::with_speedups;
-use super::journal::Recorded;
 use super::measured::Measured;
 use super::program::LearnedProgram;
+use super::recorded::Recorded;
 use crate::Nanos;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -106,8 +106,8 @@ impl Shares {
     }
 }
 
-/// Difference of the works of runs with this serial share, as a share of the largest. `runs`: of each
-/// the length of its parallel time by processors.
+/// Difference of the works of runs with this serial share, as a share of the largest. `runs`: of
+/// each the length of its parallel time by processors.
 fn difference(runs: &[BTreeMap<u32, Nanos>], share: f64) -> f64 {
     let works = runs.iter().map(|lengths| work(lengths, share));
     let (least, most) = works.fold((f64::MAX, 0.0_f64), |(least, most), work| (least.min(work), most.max(work)));

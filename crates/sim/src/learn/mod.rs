@@ -14,9 +14,11 @@ pub mod journal;
 mod measured;
 pub mod mix;
 mod program;
+mod recorded;
 pub mod samples;
 mod text;
 
 pub use fit::{Unfit, fit};
 pub use measured::{Activity, Measured, Report, Span};
 pub use program::{Analysis, LearnedProgram, Stretch};
+pub use recorded::Recorded;

@@ -13,6 +13,8 @@ use std::fmt::Write;
 const ROUNDS_BEFORE_REPORT: u64 = 3;
 /// Work between two meetings where nobody knows them, nanoseconds on one processor.
 const MEETING_NS: Nanos = 1_000_000;
+/// Meetings at the begin of each parallel stretch of a program that meets more rarely than recorded.
+const MEETINGS_OF_HEAD: u64 = 16;
 /// Most meetings of a run: more only take time to simulate.
 const MEETINGS_MOST: u64 = 20_000;
 /// Time that OpenMP's runtimes spin before they leave a processor.
@@ -98,18 +100,29 @@ impl LearnedProgram {
             }
             None => 1,
         };
-        let meetings = self.meetings(work).div_ceil(rounds).max(1);
-        let each = (work / (rounds * meetings)).max(1);
         let curve: Vec<String> = self.curve.iter().map(|(n, speedup)| format!("[{n}, {speedup:.5}]")).collect();
-        let region = format!(
-            "{{ do = \"parallel\", iterations = {meetings}, work = \"{each} ns\", wait = {{ spin_then_block = \"{SPIN}\" }}, \
-             curve = {{ table = [{}] }} }}",
-            curve.join(", ")
-        );
-        if self.analysis.is_some() {
-            format!("{{ do = \"repeat\", times = {rounds}, phases = [{region}] }}")
+        let curve = curve.join(", ");
+        let region = |meetings: u64, work: Nanos| {
+            let each = (work / meetings).max(1);
+            format!(
+                "{{ do = \"parallel\", iterations = {meetings}, work = \"{each} ns\", wait = {{ spin_then_block = \"{SPIN}\" }}, \
+                 curve = {{ table = [{curve}] }} }}"
+            )
+        };
+        let meetings = self.meetings(work).div_ceil(rounds).max(1);
+        let round = work / rounds;
+        // Its processors come back some time after a serial part. The first of few meetings would
+        // be one of the few processors that it has had there.
+        let head = (MEETINGS_OF_HEAD * MEETING_NS).min(round / 2);
+        let regions = if self.meetings_together > 1 && head >= MEETING_NS {
+            format!("{}, {}", region(head / MEETING_NS, head), region(meetings, round - head))
         } else {
-            region
+            region(meetings, round)
+        };
+        if self.analysis.is_some() {
+            format!("{{ do = \"repeat\", times = {rounds}, phases = [{regions}] }}")
+        } else {
+            regions
         }
     }
 
