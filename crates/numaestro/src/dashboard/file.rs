@@ -32,14 +32,14 @@ fn tell(out: &mut dyn Write, mut journal: Journal<'_>) -> anyhow::Result<u64> {
     let mut teller = journal.headed(Teller::new(journal.head()))?;
     let mut pending: Vec<Step> = Vec::new();
     let mut begun = false;
-    let (mut last, mut lines, mut events) = (0, 0, 0);
+    let (mut told, mut lines, mut events) = (false, 0, 0);
     while let Some(line) = journal.line()? {
         let Some(step) = line.understood(teller.line(&line.text))? else { break };
         lines += 1;
         events += u64::from(!journal::is_aside(&line.text));
-        last = step.as_ref().map_or(last, |step| step.t);
+        told |= step.is_some();
         pending.extend(step);
-        if !begun && (teller.has_clock() || lines >= CLOCK_WITHIN) {
+        if !begun && (teller.has_begun() || lines >= CLOCK_WITHIN) {
             begun = true;
             begin(out, &name, &mut teller)?;
         }
@@ -51,8 +51,11 @@ fn tell(out: &mut dyn Write, mut journal: Journal<'_>) -> anyhow::Result<u64> {
     if !begun {
         begin(out, &name, &mut teller)?;
     }
+    if !told {
+        pending.push(teller.whole());
+    }
     send(out, &Message::Steps { steps: &pending })?;
-    send(out, &Message::Now { t: last })?;
+    send(out, &Message::Now { t: teller.end() })?;
     Ok(events)
 }
 

@@ -93,6 +93,9 @@ pub struct Step {
     /// The policy from now on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policy: Option<String>,
+    /// Processors that load which is not managed keeps busy. Not all of them need to be known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unmanaged: Option<u32>,
     /// What was decided.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub decisions: Vec<Decision>,

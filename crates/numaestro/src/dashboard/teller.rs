@@ -20,6 +20,8 @@ pub struct Teller {
     /// t = 0 on the journal's clock.
     start: Option<Nanos>,
     stamp: Option<Stamp>,
+    /// The latest time of day that the journal has told, on its own clock.
+    stamped: Nanos,
     /// The number of the next decision that is to be told.
     next: u64,
     told: Told,
@@ -33,6 +35,7 @@ struct Told {
     seen: Vec<AppSnapshot>,
     running: usize,
     apps: BTreeMap<AppId, App>,
+    unmanaged: u32,
 }
 
 impl Teller {
@@ -43,7 +46,7 @@ impl Teller {
     pub fn new(head: &str) -> Result<Self, JournalError> {
         let chronicle = Chronicle::new(head, DECISIONS_MOST)?;
         let policy = chronicle.snapshot().policy.clone();
-        Ok(Self { chronicle, policy, start: None, stamp: None, next: 0, told: Told::default() })
+        Ok(Self { chronicle, policy, start: None, stamp: None, stamped: 0, next: 0, told: Told::default() })
     }
 
     /// Takes the next line of the journal. `None`: nothing is different.
@@ -53,7 +56,10 @@ impl Teller {
     pub fn line(&mut self, line: &str) -> Result<Option<Step>, JournalError> {
         self.chronicle.line(line)?;
         if journal::is_aside(line) {
-            self.stamp = self.stamp.or_else(|| Stamp::decode(line));
+            if let Some(stamp) = Stamp::decode(line) {
+                self.stamp = self.stamp.or(Some(stamp));
+                self.stamped = self.stamped.max(stamp.at);
+            }
             if self.chronicle.now() == 0 {
                 return Ok(None);
             }
@@ -71,7 +77,12 @@ impl Teller {
 
     /// What does not change.
     pub fn hello(&mut self, title: String, live: bool, policies: Vec<String>, may: May) -> Hello {
-        let start = *self.start.get_or_insert(self.chronicle.now());
+        // Before the first event only a stamp has a time: a journal's clock begins at the boot.
+        let first = match self.chronicle.now() {
+            0 => self.stamp.map_or(0, |stamp| stamp.at),
+            now => now,
+        };
+        let start = *self.start.get_or_insert(first);
         let machine = self.chronicle.machine();
         let cpus = machine.pus().iter().map(|pu| Cpu {
             os_index: pu.os_index,
@@ -96,9 +107,16 @@ impl Teller {
         self.chronicle.is_veiled()
     }
 
-    /// The journal has told its time of day.
-    pub fn has_clock(&self) -> bool {
-        self.stamp.is_some()
+    /// The journal has told its first event, and its time of day.
+    pub fn has_begun(&self) -> bool {
+        self.start.is_some() && self.stamp.is_some()
+    }
+
+    /// The latest moment that the journal has told, for the page. A recording tells the time also
+    /// while nothing happens.
+    pub fn end(&self) -> u64 {
+        let latest = self.stamped.max(self.chronicle.now());
+        self.start.map_or(0, |start| latest.saturating_sub(start) / 1000)
     }
 
     /// A moment on the journal's clock, for the page.
@@ -143,6 +161,10 @@ impl Teller {
         if told.policy != now.policy {
             told.policy.clone_from(&now.policy);
             step.policy = Some(now.policy.clone());
+        }
+        if told.unmanaged != now.unmanaged {
+            told.unmanaged = now.unmanaged;
+            step.unmanaged = Some(now.unmanaged);
         }
         for (place, pu) in now.pus.iter().enumerate() {
             if told.pus.get(place) != Some(pu) {

@@ -99,11 +99,47 @@ fn a_recording_in_the_middle_of_a_run_begins_with_its_state_and_its_time_of_day(
     let mut teller = Teller::new(&lines[0]).unwrap();
     let first = teller.line(&state).unwrap().unwrap();
     assert_eq!((first.t, first.pus.len(), first.apps[0].name.as_str()), (0, 8, "lu"));
-    assert!(!teller.has_clock());
+    assert!(!teller.has_begun());
     assert_eq!(teller.line(&stamp).unwrap(), None);
     let hello = teller.hello("recording 1".to_owned(), false, Vec::new(), May::default());
     assert_eq!(hello.began_ms, Some(1_764_149_999_999));
     assert_eq!(hello.cpus.iter().map(|cpu| cpu.node).collect::<Vec<_>>(), [0, 0, 0, 0, 1, 1, 1, 1]);
     let step = teller.line(&later).unwrap().unwrap();
     assert_eq!((step.t, step.gone), (1000, vec![3]));
+}
+
+#[test]
+fn a_recording_that_is_on_from_the_begin_starts_at_its_first_event() {
+    let (lines, _) = story::journal();
+    let (booted, first) = (1_764_150_000_000_000_000, 8_000_000_000_000);
+    let stamp = |at: u64| Stamp { at, wall: booted + at }.encode();
+    let mut teller = Teller::new(&lines[0]).unwrap();
+    assert_eq!(teller.line(&stamp(first - 30_000_000_000)).unwrap(), None);
+    assert!(!teller.has_begun(), "its time of day is known, its first event is not");
+    let arrive = Event::Arrive { app: AppId(1), wish: numaestro_engine::Wish::new(2) };
+    let step = teller.line(&journal::encode_named(first, Some("ft"), &arrive, &[])).unwrap().unwrap();
+    assert_eq!((step.t, teller.has_begun()), (0, true));
+    let hello = teller.hello(String::new(), false, Vec::new(), May::default());
+    assert_eq!(hello.began_ms, Some((booted + first) / 1_000_000));
+    // Nothing happens, and time passes.
+    teller.line(&stamp(first + 10_000_000_000)).unwrap();
+    assert_eq!(teller.end(), 10_000_000);
+
+    let mut idle = Teller::new(&lines[0]).unwrap();
+    idle.line(&stamp(first)).unwrap();
+    let hello = idle.hello(String::new(), true, Vec::new(), May::default());
+    assert_eq!(hello.began_ms, Some((booted + first) / 1_000_000), "no event: the first stamp, not the boot");
+    assert_eq!((idle.whole().t, idle.whole().pus.len()), (0, 8));
+}
+
+#[test]
+fn load_outside_is_counted_where_nobody_says_which_processors_it_keeps() {
+    let (lines, _) = story::journal();
+    let mut teller = Teller::new(&lines[0]).unwrap();
+    let line = |at, processors| journal::encode_named(at, None, &Event::Unmanaged { processors }, &[]);
+    let more = teller.line(&line(1000, 2)).unwrap().unwrap();
+    assert_eq!(more.unmanaged, Some(2));
+    assert!(more.pus.iter().all(|pu| pu.1 != "unmanaged"), "{more:?}");
+    assert_eq!(teller.whole().unmanaged, Some(2), "a page that comes late knows it, too");
+    assert_eq!(teller.line(&line(2000, 0)).unwrap().unwrap().unmanaged, Some(0));
 }
