@@ -172,6 +172,9 @@ pub struct Status {
 pub struct AppStatus {
     /// Its process.
     pub pid: u32,
+    /// Its letter in `numaestro status` and for `numaestro set`, where it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub letter: Option<char>,
     /// Its user, where the manager has several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,

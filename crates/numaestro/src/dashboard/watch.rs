@@ -1,12 +1,13 @@
 //! Asks the manager again and again for what has happened, and tells the pages.
 
 use super::broadcast::Broadcast;
-use super::message::{AppStatus, Load, May, Message, Status};
+use super::message::{AppStatus, Load, May, Message, Status, Step};
 use super::teller::Teller;
 use crate::manager::{self, Manager};
 use crate::policy;
 use crate::rates::{NS_PER_PERCENT, Rates, processor_times};
 use numaestro_abi::control::{self, History, Reply, Request};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -53,8 +54,11 @@ fn follow(manager: &mut Manager, title: &str, broadcast: &Broadcast) -> anyhow::
         let mut lines = journal.lines();
         let mut teller = Teller::new(lines.next().unwrap_or_default())?;
         let steps: Vec<_> = lines.map(|line| teller.line(line)).collect::<Result<_, _>>()?;
-        let may = May { policy: !teller.is_veiled() };
         let steps: Vec<_> = steps.into_iter().flatten().collect();
+        for step in &steps {
+            measured.hear(step);
+        }
+        let may = May { policy: !teller.is_veiled() };
         broadcast.begin(&teller.hello(title.to_owned(), true, policies.clone(), may), &steps);
         loop {
             if measured.is_due() {
@@ -71,6 +75,7 @@ fn follow(manager: &mut Manager, title: &str, broadcast: &Broadcast) -> anyhow::
             next = news.next;
             for line in news.journal.lines() {
                 if let Some(step) = teller.line(line)? {
+                    measured.hear(&step);
                     broadcast.step(&step, || teller.whole());
                 }
             }
@@ -90,9 +95,20 @@ fn history(manager: &mut Manager, after: Option<u64>) -> anyhow::Result<History>
 struct Measured {
     times: Rates,
     at: Option<Instant>,
+    apps: BTreeSet<u64>,
 }
 
 impl Measured {
+    /// A program that comes or goes gives others their letters: a viewer who types one a moment
+    /// later must not hit another program.
+    fn hear(&mut self, step: &Step) {
+        let fresh = step.apps.iter().filter(|app| self.apps.insert(app.number)).count();
+        let gone = step.gone.iter().filter(|app| self.apps.remove(app)).count();
+        if fresh + gone > 0 {
+            self.at = None;
+        }
+    }
+
     fn is_due(&self) -> bool {
         self.at.is_none_or(|at| at.elapsed() >= STATUS)
     }
@@ -101,20 +117,23 @@ impl Measured {
         let now = Instant::now();
         self.at = Some(now);
         self.times.read(processor_times(status).into_iter(), now);
-        let of = |app: &control::AppStatus| {
+        let of = |(place, app): (usize, &control::AppStatus)| {
             let pages = app.memory.iter().flat_map(|memory| &memory.bytes);
-            AppStatus {
+            let status = AppStatus {
                 pid: app.pid,
+                // `#` stands for many, and names none.
+                letter: Some(control::letter(place)).filter(|letter| *letter != '#'),
                 user: app.user.clone(),
                 // An administrator may change all, and a user is shown their own programs only.
                 mine: true,
                 cpu_percent: self.times.per_second(app.app).map(|ns| (10.0 * ns / NS_PER_PERCENT).round() / 10.0),
                 pages: pages.map(|on| (on.node, on.count)).collect(),
-            }
+            };
+            (app.app, status)
         };
         Status {
             t,
-            apps: status.apps.iter().map(|app| (app.app, of(app))).collect(),
+            apps: status.apps.iter().enumerate().map(of).collect(),
             load: Load { outside_percent: f64::from(status.unmanaged) * 100.0 },
         }
     }

@@ -38,6 +38,31 @@ fn a_page_is_told_what_was_and_what_comes() {
 }
 
 #[test]
+fn letters_are_those_of_status_and_follow_at_once() {
+    let user = User::new();
+    let _manager = manager(&user);
+    let first = program(&user, "first");
+    let _second = program(&user, "second");
+    let dashboard = Dashboard::of(&user);
+    let mut messages = dashboard.stream();
+    let letters = |message: &serde_json::Value| {
+        let of = |app: &str| message["apps"][app]["letter"].as_str().map(str::to_owned);
+        (message["kind"] == "status").then(|| (of("1"), of("2")))
+    };
+    let both = (Some("A".to_owned()), Some("B".to_owned()));
+    messages.until("both letters", |message| letters(message) == Some(both.clone()));
+    drop(first);
+    messages.until("the end of the first", |message| steps(message).any(|step| step["gone"][0] == 1));
+    let ended = Instant::now();
+    messages.until("its letter", |message| letters(message) == Some((None, Some("A".to_owned()))));
+    // Status is told each second, and at once when letters change; the machine may be busy.
+    assert!(ended.elapsed() < Duration::from_millis(600), "{:?}", ended.elapsed());
+    let table = user.output(["status"]);
+    let table = String::from_utf8_lossy(&table.stdout).into_owned();
+    assert!(table.lines().any(|line| line.starts_with("A ") && line.contains("second")), "{table}");
+}
+
+#[test]
 fn a_decision_is_told_at_once() {
     let user = User::new();
     let _manager = manager(&user);
