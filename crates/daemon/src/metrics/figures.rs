@@ -66,7 +66,12 @@ impl Figures<'_> {
         page.sample("", &[], self.connections);
         page.family("numaestro_queue_length", Kind::Gauge, "", "Applications in the queue.");
         page.sample("", &[], ledger.queue.len());
-        page.family("numaestro_unmanaged_processors", Kind::Gauge, "processors", "Taken by load that is not managed.");
+        page.family(
+            "numaestro_unmanaged_processors",
+            Kind::Gauge,
+            "processors",
+            "Kept busy by load that is not managed.",
+        );
         page.sample("", &[], ledger.unmanaged);
     }
 
@@ -126,7 +131,52 @@ fn about_states(page: &mut Page, ledger: &Snapshot) {
         page.sample("", &[("state", state)], number);
     }
     page.family("numaestro_processors", Kind::Gauge, "", "Processors by what they are.");
-    for (state, number) in count(&PU_STATES, &mut ledger.pus.iter().map(numaestro_engine::PuSnapshot::state_name)) {
+    let mut processors = count(&PU_STATES, &mut ledger.pus.iter().map(numaestro_engine::PuSnapshot::state_name));
+    leave_to_load(&mut processors, ledger.unmanaged as usize);
+    for (state, number) in processors {
         page.sample("", &[("state", state)], number);
+    }
+}
+
+/// The engine counts the load at once, and marks the processors that it keeps where it can: a
+/// processor is not free to a reader who sees in another panel that load takes it.
+fn leave_to_load(processors: &mut BTreeMap<&str, usize>, load: usize) {
+    let of = |state| processors.get(state).copied().unwrap_or_default();
+    let unmarked = load.saturating_sub(of("unmanaged")).min(of("free"));
+    *processors.entry("free").or_default() -= unmarked;
+    *processors.entry("unmanaged").or_default() += unmarked;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use numaestro_engine::{Engine, PuState, Settings};
+
+    /// The lines on processors while load takes so many of four, of which one is marked and one has
+    /// an owner.
+    fn lines(load: u32) -> Vec<String> {
+        let machine = numaestro_topology::synthetic::parse("core:4 pu:1").unwrap();
+        let mut ledger = Engine::new(machine, Settings::default(), 1).unwrap().snapshot();
+        (ledger.pus[0].state, ledger.pus[3].state) = (PuState::Owned, PuState::Unmanaged);
+        ledger.unmanaged = load;
+        let mut page = Page::default();
+        about_states(&mut page, &ledger);
+        let text = page.finish();
+        let wanted = |line: &&str| line.starts_with("numaestro_processors{") && !line.ends_with(" 0");
+        text.lines().filter(wanted).map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn what_load_takes_is_not_free() {
+        let states = |free: &str, unmanaged: u32| {
+            let rest = format!("numaestro_processors{{state=\"unmanaged\"}} {unmanaged}");
+            let owned = "numaestro_processors{state=\"owned\"} 1";
+            let all = [free, owned, &rest];
+            all.iter().filter(|line| !line.is_empty()).map(|line| (*line).to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(lines(1), states("numaestro_processors{state=\"free\"} 2", 1), "all of it is marked");
+        assert_eq!(lines(2), states("numaestro_processors{state=\"free\"} 1", 2));
+        // A program runs where the load does: it has the processor all the same.
+        assert_eq!(lines(4), states("", 3));
     }
 }

@@ -53,6 +53,7 @@ impl Shell {
         let stopped = self.actuators.stops.is_stopped(number);
         let target = app.allocation.target().filter(|_| !app.is_wrapper() && !stopped);
         let known = ledger.apps.iter().find(|known| known.app.0 == number);
+        let folding = page.and_then(|page| folding::shown(&page.folding()));
         let limits = Limits::of(&app.options);
         AppStatus {
             app: number,
@@ -69,8 +70,8 @@ impl Shell {
             count: target.map_or(0, |target| target.count),
             cpus: target.map(|target| target.cpus.to_string()).unwrap_or_default(),
             shared: target.is_some_and(|target| target.shared),
-            folded: report.folded,
-            folding: page.and_then(|page| folding::shown(&page.folding())),
+            folded: report.folded || folding.as_ref().is_some_and(|fold| fold.by != "none"),
+            folding,
             jobserver: self.jobserver_status(app),
             held_by: held_by(&report).to_owned(),
             team: report.team,

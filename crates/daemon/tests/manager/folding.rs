@@ -17,7 +17,9 @@ fn a_folded_team_is_shown() {
     // Mode, why, threads, carriers, switches (two words), switches a second, unfolds, opened,
     // dissolved.
     client.say("fold 1 0 8 2 1000 0 400000 1 3 2");
-    let seen = stage.wait_app(app, "its folding", |seen| seen.folding.is_some()).folding.unwrap();
+    let seen = stage.wait_app(app, "its folding", |seen| seen.folding.is_some());
+    assert!(seen.folded, "it says so, whatever was carried out last");
+    let seen = seen.folding.unwrap();
     assert_eq!((seen.by.as_str(), seen.threads, seen.carriers, seen.switches), ("user", 8, 2, 1000));
     assert_eq!((seen.switches_per_second, seen.unfolds, seen.opened, seen.dissolved), (400_000, 1, 3, 2));
     for (number, name) in why::NAMES.iter().enumerate().skip(1) {
