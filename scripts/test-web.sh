@@ -50,7 +50,7 @@ in_browser() {
     failures=$((failures + 1))
 }
 
-cases=(types parts the_built_page_is_that_of_its_source page manager)
+cases=(types parts the_built_page_is_that_of_its_source page choice manager)
 version=$(node --version 2>/dev/null | sed 's/^v\([0-9]*\).*/\1/')
 if [ "${version:-0}" -lt 20 ] || ! command -v npm >/dev/null; then
     skip "no Node.js of version 20 or later, with npm" "${cases[@]}"
@@ -69,5 +69,6 @@ check parts npm test --silent
 build() { DIST="$scratch/dist" npm run --silent build && diff -rq dist "$scratch/dist"; }
 check the_built_page_is_that_of_its_source build
 in_browser page node test/page.mjs
+in_browser choice node test/choice.mjs
 in_browser manager node test/manager.mjs
 [ $failures -eq 0 ]

@@ -23,6 +23,8 @@ export class Board {
   /** Told in a banner; empty: all is well. */
   problem = "";
   choice = NOTHING;
+  /** The time that was clicked on, to which the list of decisions goes; null: it has the newest first. */
+  at: { t: number } | null = null;
   help = false;
   /** How often a hello began all anew. */
   beginnings = 0;
@@ -34,6 +36,11 @@ export class Board {
   private view: View = following();
   private heard = performance.now();
   private edge = 0;
+
+  /** The page is served, but the manager cannot be asked: nothing of it is of now. */
+  get lost(): boolean {
+    return this.connection === "live" && this.problem !== "";
+  }
 
   get live(): boolean {
     return this.model.hello?.live ?? false;
@@ -94,7 +101,14 @@ export class Board {
   }
 
   clear(): void {
+    this.at = null;
     this.choose(NOTHING);
+  }
+
+  /** The list of decisions goes to this time, or back to the newest. */
+  goTo(t: number | null): void {
+    this.at = t === null ? null : { t };
+    this.schedule.touched();
   }
 
   showHelp(help: boolean): void {
@@ -106,6 +120,7 @@ export class Board {
     this.problem = "";
     this.edge = 0;
     this.choice = NOTHING;
+    this.at = null;
     this.beginnings += 1;
     const { from, to } = this.window;
     if (!live) this.view = everything;

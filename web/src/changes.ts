@@ -32,6 +32,17 @@ export const poster = (token: string): Post => async (path, body) => {
   }
 };
 
+const FIELDS: Record<string, string> = { min: "at least", max: "at most", weight: "weight" };
+
+/** The manager's answer speaks of options of the command line; the form has fields with other names. */
+export function inWordsOfTheForm({ good, text, next }: Answer): Answer {
+  const fields = (words: string) =>
+    words
+      .replace(/--max none\b/g, "an empty “at most”")
+      .replace(/--(min|max|weight)\b/g, (_, option: string) => `“${FIELDS[option]}”`);
+  return { good, text: fields(text), next: fields(next) };
+}
+
 /** The body of /set: only what differs from `old`. Null: nothing does. */
 export function change(
   app: number, old: { min: number; max: number | null; weight: number },

@@ -6,7 +6,6 @@ import { poster, type Post } from "./changes";
 import { stay, takeToken } from "./connection";
 import { short } from "./format";
 import { listen } from "./keys";
-import { letters } from "./palette";
 import { Applications } from "./panels/applications";
 import { Banner } from "./panels/banner";
 import { Counters } from "./panels/counters";
@@ -17,6 +16,7 @@ import { Picture } from "./panels/picture";
 import { recording, replay } from "./recording";
 import "./style.css";
 import "./panels.css";
+import "./screens.css";
 
 interface Props {
   board: Board;
@@ -59,7 +59,7 @@ function shown(board: Board) {
     spans: model.spans,
     decisions: model.decisions.length,
     apps: model.present(part.to).map(({ app, name, count, request }) => {
-      return { app, letter: letters(model.application(app).place), name, count, request };
+      return { app, letter: model.signOf(app), name, count, request };
     }),
     policy: model.policy,
     connection: board.connection,

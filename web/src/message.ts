@@ -46,6 +46,8 @@ export interface Step {
   apps: App[];
   gone: number[];
   policy: string | null;
+  /** Processors that load outside keeps busy, whichever they are; null: as many as before. */
+  unmanaged: number | null;
   decisions: Decision[];
 }
 
@@ -54,6 +56,8 @@ export interface AppStatus {
   mine: boolean;
   cpuPercent: number | null;
   pages: [number, number][];
+  /** Its letter for `numaestro status` and `numaestro set`. */
+  letter: string | null;
   pid: number | null;
 }
 
@@ -150,6 +154,7 @@ function readStep(value: unknown): Step[] {
       apps: list(value.apps).flatMap(readApp),
       gone: list(value.gone).filter(isNumber),
       policy: typeof value.policy === "string" ? value.policy : null,
+      unmanaged: maybe(value.unmanaged),
       decisions: list(value.decisions).flatMap((decision) => readDecision(decision, t)),
     },
   ];
@@ -217,6 +222,7 @@ function readStatus(value: Fields): Status | null {
       pages: list(fields.pages).filter(
         (page): page is [number, number] => Array.isArray(page) && isNumber(page[0]) && isNumber(page[1]),
       ),
+      letter: typeof fields.letter === "string" && fields.letter !== "" ? Array.from(fields.letter)[0]! : null,
       pid: maybe(fields.pid),
     });
   }

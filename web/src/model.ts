@@ -2,6 +2,7 @@
 // Owns all of it; nothing here draws or talks to anyone. Memory is bounded: see `Limits`.
 
 import type { App, AppStatus, Decision, Hello, Message, Pu, Status, Step } from "./message";
+import { letters } from "./palette";
 import { afterTime } from "./search";
 import { Timeline } from "./timeline";
 
@@ -42,6 +43,10 @@ export class Model {
   applications = new Map<number, Application>();
   decisions: Decision[] = [];
   policy = "";
+  /** The policy since when, as far back as it is known. */
+  policies = new Timeline<string>();
+  /** How many processors load outside keeps busy, also where nobody says which. */
+  outside = new Timeline<number>();
   status: Status | null = null;
   /** The latest time that was heard of, and the earliest that is still known. */
   now = 0;
@@ -93,6 +98,16 @@ export class Model {
       this.applications.set(number, known);
     }
     return known;
+  }
+
+  /**
+   * What an application is called in a small place. Live it is the letter that `numaestro set` takes now; one that
+   * has ended, whose letter another one may have, goes by its number. In a recording letters go by arrival.
+   */
+  signOf(number: number): string {
+    if (!this.hello?.live) return letters(this.application(number).place);
+    const there = this.applications.get(number)?.states.last;
+    return (there && this.statusOf(number)?.letter) || String(number);
   }
 
   nameOf(number: number): string {
@@ -156,6 +171,9 @@ export class Model {
     this.places = new Set();
     this.lowest = 0;
     this.policy = hello.policy;
+    this.policies = new Timeline();
+    this.policies.set(0, hello.policy);
+    this.outside = new Timeline();
     this.status = null;
     this.now = 0;
     this.begin = 0;
@@ -180,7 +198,11 @@ export class Model {
       if (entries) entries.push(decision);
       else this.byNumber.set(decision.number, [decision]);
     }
-    if (step.policy !== null) this.policy = step.policy;
+    if (step.policy !== null) {
+      this.policy = step.policy;
+      this.policies.set(t, step.policy);
+    }
+    if (step.unmanaged !== null) this.outside.set(t, step.unmanaged);
     this.pass(t);
   }
 
@@ -216,6 +238,8 @@ export class Model {
   private forget(before: number): void {
     this.begin = before;
     for (const row of this.rows) this.spans -= row.forget(before);
+    this.policies.forget(before);
+    this.outside.forget(before);
     const old = afterTime(this.decisions, before);
     for (const { number } of this.decisions.splice(0, old)) {
       const entries = this.byNumber.get(number);

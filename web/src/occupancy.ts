@@ -7,8 +7,9 @@ import { digits, markStep, marks, timeText } from "./axis";
 import { short } from "./format";
 import type { Layout } from "./layout";
 import type { Model } from "./model";
-import { letters, word } from "./palette";
+import { unword, word } from "./palette";
 import { Runs } from "./runs";
+import { beginAt } from "./search";
 import type { Theme } from "./theme";
 import { fill, LEAST_HATCHED, level, Tones } from "./tones";
 
@@ -26,6 +27,8 @@ export interface Scene {
   pointed: { x: number; row: number } | null;
 }
 
+const LEAST_LETTER = 9;
+
 /** Spans of several rows with the same begin, end and owner: they share one letter. */
 interface Block {
   app: number;
@@ -34,6 +37,8 @@ interface Block {
   x1: number;
   first: number;
   last: number;
+  /** Guests have the lower half of its rows; the colour of the upper half. */
+  shared: string | null;
 }
 
 export class Occupancy {
@@ -70,7 +75,7 @@ export class Occupancy {
     this.context.setTransform(layout.ratio, 0, 0, layout.ratio, 0, 0);
     this.labels(scene, theme);
     this.letters(scene, theme);
-    this.axis(scene, theme);
+    this.axis(scene, theme, this.policies(scene, theme));
     this.lines(scene, theme);
   }
 
@@ -115,19 +120,27 @@ export class Occupancy {
     context.textBaseline = "middle";
     context.textAlign = "center";
     const bar = rowHeight - gap;
-    for (const { app, ink, x0, x1, first, last } of this.blocks) {
-      const height = bar >= font ? bar : tops[last]! + bar - tops[first]!;
-      if (height < 9) continue;
+    for (const { app, ink, x0, x1, first, last, shared } of this.blocks) {
+      // Beside guests only the upper half is its own, if that is high enough for a letter.
+      const own = shared !== null && bar / 2 >= LEAST_LETTER ? bar / 2 : bar;
+      const height = bar >= font ? own : tops[last]! + bar - tops[first]!;
+      if (height < LEAST_LETTER) continue;
       // In the middle row rather than on the gap between two, where rows are high enough for a letter.
       const middle = (first + last) >> 1;
-      const y = bar >= font ? tops[middle]! + bar / 2 : (tops[first]! + tops[last]! + bar) / 2;
+      const y = bar >= font ? tops[middle]! + own / 2 : (tops[first]! + tops[last]! + bar) / 2;
       const size = Math.min(font, height - 1);
       context.font = `600 ${size}px ${theme.family}`;
       const width = (x1 - x0) / ratio - 6;
-      const letter = letters(model.application(app).place);
+      const letter = model.signOf(app);
       const named = width > size * 7 ? `${letter} · ${short(model.nameOf(app), 24)}` : letter;
       const text = context.measureText(named).width <= width ? named : letter;
-      if (context.measureText(text).width > width + 2) continue;
+      const wide = context.measureText(text).width;
+      if (wide > width + 2) continue;
+      if (shared !== null && (bar < font || own === bar)) {
+        // In low rows it stands over the bands of guests: not without a ground of its own.
+        context.fillStyle = shared;
+        context.fillRect(gutter + (x0 + x1) / 2 / ratio - wide / 2 - 2, y - size / 2, wide + 4, size);
+      }
       context.fillStyle = ink;
       context.fillText(text, gutter + (x0 + x1) / 2 / ratio, y + size * 0.06);
     }
@@ -158,7 +171,8 @@ export class Occupancy {
     }
   }
 
-  private axis({ model, layout, from, to }: Scene, theme: Theme): void {
+  /** `taken`: from where to where something else is written there. */
+  private axis({ model, layout, from, to }: Scene, theme: Theme, taken: [number, number][]): void {
     const { context } = this;
     const { gutter, width, height, axis, font } = layout;
     const plot = Math.max(1, width - gutter);
@@ -175,10 +189,44 @@ export class Occupancy {
       const half = context.measureText(text).width / 2;
       context.fillStyle = theme.line;
       context.fillRect(Math.round(x), y, 1, 5);
+      const middle = Math.min(Math.max(x, gutter + half), width - half);
+      if (taken.some(([left, right]) => middle - half < right && middle + half > left)) continue;
       context.fillStyle = theme.dim;
       context.textAlign = "center";
-      context.fillText(text, Math.min(Math.max(x, gutter + half), width - half), y + axis / 2 + 2);
+      context.fillText(text, middle, y + axis / 2 + 2);
     }
+  }
+
+  /** When the policy was switched, and to which. Answers from where to where names are written. */
+  private policies({ model, layout, from, to }: Scene, theme: Theme): [number, number][] {
+    const { context } = this;
+    const { gutter, width, height, axis, font } = layout;
+    const { starts, values } = model.policies;
+    const y = height - axis;
+    context.font = `600 ${font * 0.86}px ${theme.family}`;
+    context.textAlign = "left";
+    context.textBaseline = "middle";
+    const taken: [number, number][] = [];
+    let free = gutter;
+    // The first one is that of the begin: nobody switched to it.
+    for (let i = Math.max(1, beginAt(starts, from, 0)); i < starts.length && starts[i]! <= to; i += 1) {
+      const x = Math.round(gutter + ((starts[i]! - from) / (to - from)) * (width - gutter));
+      context.fillStyle = theme.ink;
+      for (let top = 0; top < y; top += 6) context.fillRect(x, top, 1, 3);
+      context.beginPath();
+      context.moveTo(x + 0.5, y + 1);
+      context.lineTo(x + 5.5, y + 7);
+      context.lineTo(x - 4.5, y + 7);
+      context.fill();
+      const name = short(values[i]!, 24);
+      const wide = context.measureText(name).width;
+      const left = Math.min(x + 7, width - wide);
+      if (left < free) continue;
+      context.fillText(name, left, y + axis / 2 + 2);
+      free = left + wide + 6;
+      taken.push([left - 12, free]);
+    }
+    return taken;
   }
 
   private lines({ layout, from, to, marked, pointed }: Scene, theme: Theme): void {
@@ -257,13 +305,14 @@ function gather(
   const begins = groups.some(({ first }) => first === index);
   for (let i = 0; i < count; i += 1) {
     if (x1[i]! - x0[i]! < least) continue;
-    const { app, ink } = tones.of(looks[i]!);
+    const { app, ink, bands, full, base } = tones.of(looks[i]!);
     if (app === null) continue;
-    const key = `${app} ${x0[i]} ${x1[i]} ${ink}`;
+    const shared = bands.length > 0 && !full ? unword(base) : null;
+    const key = `${app} ${x0[i]} ${x1[i]} ${ink} ${shared}`;
     let block = begins ? undefined : above.get(key);
     if (block) block.last = index;
     else {
-      block = { app, ink, x0: x0[i]!, x1: x1[i]!, first: index, last: index };
+      block = { app, ink, x0: x0[i]!, x1: x1[i]!, first: index, last: index, shared };
       blocks.push(block);
     }
     here.set(key, block);

@@ -1,11 +1,10 @@
-// Letters, colours and patterns of the applications, by their place. Owns the palette; both themes use the same
+// Colours and patterns of the applications, by their place, and letters of a recording. Owns the palette; both themes use the same
 // colours, which stand out (3:1) against white as well as against the dark background: see the test.
 
 /** What stands over the plain colour, as seen in steps of one line of the hatch. */
 export type Hatch = "none" | "rising" | "falling" | "upright" | "level" | "grid" | "dots";
 
 export interface Mark {
-  letter: string;
   colour: string;
   hatch: Hatch;
   /** Colour of letters and hatch lines on `colour`. */
@@ -30,7 +29,7 @@ export function letters(place: number): string {
 export function mark(place: number): Mark {
   const colour = COLOURS[place % COLOURS.length]!;
   const hatch = HATCHES[Math.floor(place / COLOURS.length) % HATCHES.length]!;
-  return { letter: letters(place), colour, hatch, ink: inkOn(colour) };
+  return { colour, hatch, ink: inkOn(colour) };
 }
 
 /** Whether the hatch has a line at this pixel; `scale` is the width of a line. */
@@ -84,6 +83,12 @@ export function mixed(a: string, b: string, share: number): string {
 export function word(colour: string): number {
   const [r, g, b] = channels(colour) as [number, number, number];
   return (0xff000000 | (b << 16) | (g << 8) | r) >>> 0;
+}
+
+/** The colour of such a word. */
+export function unword(pixel: number): string {
+  const [r, g, b] = [pixel & 255, (pixel >> 8) & 255, (pixel >> 16) & 255];
+  return `#${[r, g, b].map((value) => value.toString(16).padStart(2, "0")).join("")}`;
 }
 
 function channels(colour: string): number[] {

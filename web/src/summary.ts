@@ -7,12 +7,14 @@ export interface Use {
   used: number;
   free: number;
   outside: number;
+  /** How many of those that load outside keeps busy nobody can name. */
+  unknown: number;
   /** Reserved or offline. */
   away: number;
 }
 
 export function useAt(model: Model, t: number): Use {
-  const use: Use = { used: 0, free: 0, outside: 0, away: 0 };
+  const use: Use = { used: 0, free: 0, outside: 0, unknown: 0, away: 0 };
   for (const row of model.rows) {
     const look = model.lookAt(row, t);
     if (!look || look.state === "reserved" || look.state === "offline") use.away += 1;
@@ -21,6 +23,10 @@ export function useAt(model: Model, t: number): Use {
     else if (look.state === "free" || look.state === "idle") use.free += 1;
     else use.used += 1;
   }
+  // The load is counted, but not always seen in a row. What it keeps is not free.
+  use.unknown = Math.max(0, (model.outside.at(t) ?? 0) - use.outside);
+  use.outside += use.unknown;
+  use.free = Math.max(0, use.free - use.unknown);
   return use;
 }
 

@@ -85,6 +85,13 @@ async function live() {
   await program("second");
   await until("the second program", async () => (await at("applications").textContent()).includes("second"));
 
+  const status = JSON.parse(said("status", "--json"));
+  const letters = status.apps.map(({ app }, place) => [app, "ABCDE"[place]]);
+  await until("the letters of status", async () => {
+    const { apps } = await shown();
+    return JSON.stringify(apps.map(({ app, letter }) => [app, letter]).sort()) === JSON.stringify(letters);
+  });
+
   await at("decisions").locator("tbody tr").filter({ hasText: "first" }).first().click();
   await at("chain").waitFor();
   const chain = await at("chain").textContent();

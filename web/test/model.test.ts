@@ -165,7 +165,33 @@ test("memory is bounded and what is left is right", () => {
 test("what is in use is counted by owner and guests", () => {
   const pus = [[0, "owned", 1], [1, "free", null], [2, "unmanaged", null], [3, "offline", null]];
   const model = made([{ t: 0, pus }], 5);
-  assert.deepEqual(useAt(model, 1), { used: 1, free: 1, outside: 1, away: 2 });
+  assert.deepEqual(useAt(model, 1), { used: 1, free: 1, outside: 1, unknown: 0, away: 2 });
+});
+
+test("what load outside keeps is not free, also where nobody says which processor it is", () => {
+  const pus = [[0, "owned", 1], [1, "free", null]];
+  const model = made([{ t: 0, pus }, { t: 10, unmanaged: 1 }, { t: 20, pus: [[1, "unmanaged", null]] }, { t: 30, unmanaged: 2 }]);
+  assert.deepEqual(useAt(model, 9), { used: 1, free: 1, outside: 0, unknown: 0, away: 0 });
+  assert.deepEqual(useAt(model, 10), { used: 1, free: 0, outside: 1, unknown: 1, away: 0 });
+  assert.deepEqual(useAt(model, 20), { used: 1, free: 0, outside: 1, unknown: 0, away: 0 });
+  assert.deepEqual(useAt(model, 30), { used: 1, free: 0, outside: 2, unknown: 1, away: 0 }, "a program runs beside it");
+});
+
+test("live letters are those of status, and what has ended goes by its number", () => {
+  const model = new Model();
+  model.apply(hello(2, true));
+  model.apply(read({ kind: "steps", steps: [{ t: 0, apps: [app(1), app(2), app(3)] }, { t: 5, gone: [1] }] }));
+  model.apply(read({ kind: "status", t: 5, apps: { 1: { letter: "A" }, 2: { letter: "A" } } }));
+  assert.deepEqual([1, 2, 3].map((number) => model.signOf(number)), ["1", "A", "3"]);
+  // In a recording nothing can be set: letters stay as they came.
+  const file = made([{ t: 0, apps: [app(1), app(2)] }, { t: 5, gone: [1] }, { t: 6, apps: [app(3)] }]);
+  assert.deepEqual([1, 2, 3].map((number) => file.signOf(number)), ["A", "B", "C"]);
+});
+
+test("the policies are known with the times of their begin", () => {
+  const model = made([{ t: 0, policy: "equi" }, { t: 10, policy: "dss" }, { t: 20, policy: "dss" }, { t: 30, policy: "equi" }]);
+  assert.deepEqual(model.policies.starts, [0, 10, 30]);
+  assert.deepEqual([model.policies.at(29), model.policy], ["dss", "equi"]);
 });
 
 test("decisions a second count each number once", () => {

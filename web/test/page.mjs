@@ -3,96 +3,20 @@
 // $CHROMIUM: the browser. $SHOTS: a directory for pictures of the page. $ONLY: only the checks with this in their name.
 // $SLACK: what bounds of time are multiplied with.
 
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import assert from "node:assert/strict";
-import { launch, watched } from "./browser.mjs";
-import { hello, packed, status, steps } from "./messages.mjs";
+import { hello, packed, steps } from "./messages.mjs";
 import { html, serve, TOKEN } from "./server.mjs";
+import { check, finish, liveMessages, open, openFile, openLive, pointOf, recorded, scratch, shots } from "./stage.mjs";
 
-const only = process.env.ONLY ?? "";
-const shots = process.env.SHOTS ?? "";
 // Times are compared with their bounds where nothing else runs (SLACK=1), and elsewhere with ten times as much, which only
 // a defect reaches.
 const slack = Number(process.env.SLACK ?? 10);
 
-const browser = await launch();
-const scratch = mkdtempSync(join(tmpdir(), "numaestro-page-"));
-let passed = 0;
-let failed = 0;
-
-const open = (options) => watched(browser, 10_000, options);
-
-async function openFile(messages, options) {
-  const opened = await open(options);
-  const path = join(scratch, `${Math.random().toString(36).slice(2)}.html`);
-  writeFileSync(path, html({ messages }));
-  opened.url = pathToFileURL(path).href;
-  await opened.page.goto(opened.url);
-  await opened.at("decisions").or(opened.at("no-applications")).first().waitFor();
-  return opened;
-}
-
-async function openLive(served, options) {
-  const opened = await open(options);
-  await opened.page.goto(`${served.address}#token=${TOKEN}`);
-  await opened.page.waitForFunction(() => window.numaestroDashboard.shown().connection === "live");
-  await opened.at("applications").waitFor();
-  return opened;
-}
-
-async function check(name, body) {
-  if (!name.includes(only)) return;
-  const open = [];
-  try {
-    const note = await body((thing) => (open.push(thing), thing));
-    console.log(`ok ${name}${note ? ` (${note})` : ""}`);
-    passed += 1;
-  } catch (error) {
-    console.log(`FAILED ${name}: ${String(error.message ?? error).split("\n").slice(0, 6).join(" | ")}`);
-    failed += 1;
-  }
-  for (const thing of open) await (thing.context ?? thing).close();
-}
-
-const machine = { cpus: 16, nodes: 2 };
-const recorded = (more = {}) => {
-  const o = { ...machine, apps: 5, seconds: 120, ...more };
-  return [hello(o), ...packed(steps(o))];
-};
-
-function liveMessages(more = {}) {
-  const o = { ...machine, apps: 5, seconds: 120, ...more };
-  const all = steps(o);
-  const running = new Map();
-  for (const { apps = [], gone = [] } of all) {
-    for (const app of apps) running.set(app.app, app);
-    for (const number of gone) running.delete(number);
-  }
-  const t = all.at(-1).t;
-  const apps = [...running.values()];
-  const load = status({ t, apps, nodes: o.nodes });
-  return { t, apps, messages: [hello({ ...o, live: true }), ...packed(all), load, { kind: "now", t }] };
-}
-
 const quarter = (values) => values.slice().sort((a, b) => a - b)[values.length >> 2];
 const middle = (values) => values.slice().sort((a, b) => a - b)[values.length >> 1];
-
-/** A point in a span near the right edge of the picture that one application has alone, and which one. */
-async function pointOf(opened) {
-  const { apps } = await opened.shown();
-  const box = await opened.at("occupancy").boundingBox();
-  for (let y = 3; y < box.height - 30; y += 6) {
-    const point = { x: box.x + box.width - 4, y: box.y + y };
-    await opened.page.mouse.move(point.x, point.y);
-    const seen = await opened.at("tip").locator("svg text").allTextContents();
-    const app = seen.length === 1 && apps.find(({ letter }) => letter === seen[0]);
-    if (app) return { app, point };
-  }
-  throw new Error("no span that one application has alone is seen");
-}
 
 await check("a file opens without errors and asks nobody for anything", async (keep) => {
   const file = keep(await openFile(recorded()));
@@ -369,7 +293,4 @@ if (shots) {
   }
 }
 
-await browser.close();
-rmSync(scratch, { recursive: true, force: true });
-console.log(`${passed} passed, ${failed} failed`);
-process.exitCode = failed > 0 ? 1 : 0;
+await finish();

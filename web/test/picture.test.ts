@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { digits, marks, markStep, timeText } from "../src/axis";
-import { change } from "../src/changes";
+import { change, inWordsOfTheForm } from "../src/changes";
 import { pause } from "../src/connection";
 import { bytes, lasting, short } from "../src/format";
 import { layout, rowAt, timeAt } from "../src/layout";
-import { contrast, hatched, letters, mark, mixed, PLACES, word } from "../src/palette";
+import { contrast, hatched, letters, mark, mixed, PLACES, unword, word } from "../src/palette";
 import { Runs } from "../src/runs";
 import { Timeline } from "../src/timeline";
 import { everything, following, panned, settled, showing, zoomed } from "../src/view";
@@ -53,6 +53,16 @@ test("a column shows what fills most of it, and runs never overlap", () => {
   }
   const most = line([[0, looks[0]!], [4, looks[1]!], [12, looks[2]!]]);
   assert.equal(runs(most, 0, 20, 1, 20)[0]?.look, looks[1]);
+});
+
+test("a refusal speaks of the fields of the form", () => {
+  const refused = { good: false, text: "--min 5 is more than --max 3", next: "give --max 3, or --max none; no --minimal" };
+  const { text, next } = inWordsOfTheForm(refused);
+  assert.deepEqual([text, next], ["“at least” 5 is more than “at most” 3", "give “at most” 3, or an empty “at most”; no --minimal"]);
+});
+
+test("a pixel is the colour that it was made from", () => {
+  for (const colour of ["#000000", "#ffffff", "#2f74d0", "#0102fe"]) assert.equal(unword(word(colour)), colour);
 });
 
 test("letters go on after Z", () => {

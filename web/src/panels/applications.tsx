@@ -104,18 +104,24 @@ export class Applications extends Component<Props, State> {
         <tr class={`${chosen ? "chosen" : ""} ${there ? "" : "gone"}`} onClick={choose} data-test={`app-${app.app}`}>
           <td>
             <button type="button" class="name" aria-pressed={chosen} title={short(app.name, 300)}>
-              <Patch place={place} /> <span>{short(app.name, 60) || "(no name)"}</span>
+              <Patch model={board.model} app={app.app} /> <span>{short(app.name, 60) || "(no name)"}</span>
             </button>
           </td>
-          <td class="number">{app.app}</td>
-          <td>{short(status?.user ?? "–", 24)}</td>
+          <td class="number" data-name="number">
+            {app.app}
+          </td>
+          <td data-name="user">{short(status?.user ?? "–", 24)}</td>
           <td>{there ? stateOf(app) : "gone"}</td>
           <td>
             <ShareBar app={app} place={place} most={scale} />
           </td>
-          <td class="number">{round(app.weight)}</td>
-          <td class="number">{status?.cpuPercent == null ? "–" : `${status.cpuPercent.toFixed(0)} %`}</td>
-          <td>
+          <td class="number" data-name="weight">
+            {round(app.weight)}
+          </td>
+          <td class="number" data-name="CPU">
+            {status?.cpuPercent == null ? "–" : `${status.cpuPercent.toFixed(0)} %`}
+          </td>
+          <td data-name="memory">
             <Pages pages={status?.pages ?? []} />
           </td>
           <td class="why">{short(app.why, 400)}</td>

@@ -61,11 +61,11 @@ function Effect({ model, effect: { app, action, before, after } }: { model: Mode
     <>
       {app !== null && (
         <>
-          <Patch place={model.application(app).place} /> {short(model.nameOf(app), 40)}:{" "}
+          <Patch model={model} app={app} /> {short(model.nameOf(app), 40)}:{" "}
         </>
       )}
       {short(action, 300)}{" "}
-      <span class="dim">({before === after ? `stays at ${after}` : `${before} → ${after}`})</span>
+      {app !== null && <span class="dim">({before === after ? `stays at ${after}` : `${before} → ${after}`})</span>}
     </>
   );
 }

@@ -43,7 +43,7 @@ export class Counters extends Component<{ board: Board }> {
         <dl>
           <Counter name="in use" value={String(use.used)} />
           <Counter name="free" value={String(use.free)} />
-          <Counter name="used from outside" value={String(use.outside)} />
+          <Counter name={`used from outside${use.unknown > 0 ? ", not known which" : ""}`} value={String(use.outside)} />
           <Counter name="reserved, offline" value={String(use.away)} />
           {outside != null && <Counter name="load from outside" value={`${round(outside)} %`} />}
           {stops != null && <Counter name="stops" value={String(stops)} />}
@@ -61,7 +61,8 @@ export class Counters extends Component<{ board: Board }> {
     // The last second, or what there is of it.
     const width = Math.min(1e6, window.to - window.from);
     const [now = 0] = rates(model, window.to - width, window.to + 1, 1);
-    return `${round(now)} decisions a second at the right edge`;
+    const shown = round(now);
+    return `${shown} ${shown === "1" ? "decision" : "decisions"} a second at the right edge`;
   }
 
   private draw() {

@@ -1,6 +1,6 @@
 // The decisions in the window, newest first. Owns the filter and how many are listed.
 
-import { Component } from "preact";
+import { Component, createRef } from "preact";
 import { timeText } from "../axis";
 import type { Board } from "../board";
 import { many, short } from "../format";
@@ -11,6 +11,8 @@ import { Chain } from "./chain";
 import { Patch } from "./patch";
 
 const PORTION = 200;
+// Around a time that was clicked on, so many later ones are listed above it.
+const AHEAD = 50;
 
 interface State {
   words: string;
@@ -20,10 +22,26 @@ interface State {
 
 export class Decisions extends Component<{ board: Board }, State> {
   override state: State = { words: "", onlyChosen: false, most: PORTION };
+  private readonly list = createRef<HTMLDivElement>();
+  /** The click to which the list has been moved. */
+  private shown: Board["at"] = null;
+
+  override componentDidUpdate() {
+    const { at } = this.props.board;
+    if (at === this.shown) return;
+    this.shown = at;
+    const list = this.list.current;
+    if (!list) return;
+    const row = at && list.querySelector("tr.at");
+    // On a narrow screen there is none.
+    const head = list.querySelector("thead")!.getBoundingClientRect();
+    list.scrollTop += row ? row.getBoundingClientRect().top - list.getBoundingClientRect().top - head.height : 0;
+    if (!at) list.scrollTop = 0;
+  }
 
   override render({ board }: { board: Board }, { words, onlyChosen, most }: State) {
     const { model, choice } = board;
-    const { found, more } = this.find();
+    const { found, newer, later, more } = this.find();
     const began = model.hello?.beganMs ?? null;
     return (
       <section class="decisions" aria-labelledby="decisions-title">
@@ -52,7 +70,12 @@ export class Decisions extends Component<{ board: Board }, State> {
         {found.length === 0 ? (
           <p class="empty">{this.empty()}</p>
         ) : (
-          <div class="list" data-test="decisions">
+          <div class="list" data-test="decisions" ref={this.list}>
+            {newer && (
+              <button type="button" class="more" onClick={() => board.goTo(null)} data-test="newest">
+                to the newest ones
+              </button>
+            )}
             <table>
               <thead>
                 <tr>
@@ -70,8 +93,10 @@ export class Decisions extends Component<{ board: Board }, State> {
                     key={`${decision.number} ${decision.app} ${keyOf(found, index)}`}
                     decision={decision}
                     model={model}
+                    sign={decision.app === null ? "" : model.signOf(decision.app)}
                     began={began}
                     chosen={choice.decision?.number === decision.number}
+                    at={board.at !== null && index === later}
                     choose={this.choose}
                   />
                 ))}
@@ -79,7 +104,7 @@ export class Decisions extends Component<{ board: Board }, State> {
             </table>
             {more && (
               <button type="button" class="more" onClick={() => this.setState({ most: most + PORTION })}>
-                more (the latest {found.length} are listed)
+                more ({found.length} are listed)
               </button>
             )}
           </div>
@@ -90,32 +115,44 @@ export class Decisions extends Component<{ board: Board }, State> {
 
   private readonly choose = (decision: Decision) => this.props.board.chooseDecision(decision);
 
-  private find(): { found: Decision[]; more: boolean } {
-    const { model, window, choice } = this.props.board;
+  /** Those that are listed; how many of them are later than the click; whether there are newer and older ones. */
+  private find(): { found: Decision[]; newer: boolean; later: number; more: boolean } {
+    const { model, window, choice, at } = this.props.board;
     const { words, onlyChosen, most } = this.state;
     const wanted = words.toLowerCase().split(/\s+/).filter((word) => word !== "");
+    const fits = (decision: Decision) =>
+      !(onlyChosen && choice.app !== null && decision.app !== choice.app) &&
+      (wanted.length === 0 || matches(decision, wanted, model));
+    const end = afterTime(model.decisions, window.to);
+    const begin = at ? Math.min(end, afterTime(model.decisions, at.t)) : end;
     const found: Decision[] = [];
-    for (let i = afterTime(model.decisions, window.to) - 1; i >= 0; i -= 1) {
+    let newer = false;
+    for (let i = begin; i < end && !newer; i += 1) {
+      const decision = model.decisions[i]!;
+      if (!fits(decision)) continue;
+      if (found.length === AHEAD) newer = true;
+      else found.unshift(decision);
+    }
+    const later = found.length;
+    for (let i = begin - 1; i >= 0; i -= 1) {
       const decision = model.decisions[i]!;
       if (decision.t < window.from) break;
-      if (onlyChosen && choice.app !== null && decision.app !== choice.app) continue;
-      if (wanted.length > 0 && !matches(decision, wanted, model)) continue;
-      if (found.length === most) return { found, more: true };
+      if (!fits(decision)) continue;
+      if (found.length === later + most) return { found, newer, later, more: true };
       found.push(decision);
     }
-    return { found, more: false };
+    return { found, newer, later, more: false };
   }
 
   private empty(): string {
-    const { model, window } = this.props.board;
+    const { model, window, live } = this.props.board;
     const { words, onlyChosen } = this.state;
     const inWindow = afterTime(model.decisions, window.to) - afterTime(model.decisions, window.from - 1);
     if (inWindow > 0 && (words !== "" || onlyChosen)) {
       return `None of the ${many(inWindow, "decision")} in the picture's time fits the filter.`;
     }
-    return model.decisions.length > 0
-      ? "No decision was made in the picture's time. Zoom out to see earlier ones."
-      : "No decision is known yet.";
+    if (model.decisions.length > 0) return "No decision was made in the picture's time. Zoom out to see earlier ones.";
+    return live ? "No decision is known yet." : "No decision was made in the time of this recording.";
   }
 }
 
@@ -138,21 +175,26 @@ function matches({ number, app, event, rule, section, action }: Decision, wanted
 interface LineProps {
   decision: Decision;
   model: Model;
+  /** What its program is called now, live another letter after others have ended. */
+  sign: string;
   began: number | null;
   chosen: boolean;
+  /** The last one before the time that was clicked on. */
+  at: boolean;
   choose: (decision: Decision) => void;
 }
 
 class Line extends Component<LineProps> {
   // Two hundred of them stand there while new ones arrive: only what differs is made anew.
   override shouldComponentUpdate(next: LineProps) {
-    return next.decision !== this.props.decision || next.chosen !== this.props.chosen;
+    const { decision, chosen, at, sign } = this.props;
+    return next.decision !== decision || next.chosen !== chosen || next.at !== at || next.sign !== sign;
   }
 
-  override render({ decision, model, began, chosen, choose }: LineProps) {
+  override render({ decision, model, began, chosen, at, choose }: LineProps) {
     const { t, number, app, event, rule, section, action, before, after } = decision;
     return (
-      <tr class={chosen ? "chosen" : ""} onClick={() => choose(decision)} data-test={`decision-${number}`}>
+      <tr class={`${chosen ? "chosen" : ""} ${at ? "at" : ""}`} onClick={() => choose(decision)} data-test={`decision-${number}`}>
         <td>
           <button type="button" class="name" title={`decision ${number}: show its causes`} aria-pressed={chosen}>
             {timeText(t, began, 3)}
@@ -161,7 +203,7 @@ class Line extends Component<LineProps> {
         <td class="program">
           {app !== null && (
             <>
-              <Patch place={model.application(app).place} /> <span>{short(model.nameOf(app), 40)}</span>
+              <Patch model={model} app={app} /> <span>{short(model.nameOf(app), 40)}</span>
             </>
           )}
         </td>
@@ -169,7 +211,9 @@ class Line extends Component<LineProps> {
           {short(event, 300)} <i>→</i> {short(rule, 300)}
           {section !== "" && <span class="dim"> ({short(section, 80)})</span>} <i>→</i> {short(action, 300)}
         </td>
-        <td class="number">{before === after ? before : `${before} → ${after}`}</td>
+        <td class="number" data-name={app === null ? undefined : "processors"}>
+          {app === null ? "" : before === after ? before : `${before} → ${after}`}
+        </td>
       </tr>
     );
   }

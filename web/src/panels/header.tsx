@@ -35,8 +35,8 @@ export class Header extends Component<Props, { picked: string | null; answer: An
         <div class="policy" data-test="policy">
           {this.policy()}
         </div>
-        <span class={`connection ${board.connection}`} data-test="connection">
-          {STATES[board.connection]}
+        <span class={`connection ${board.lost ? "lost" : board.connection}`} data-test="connection">
+          {board.lost ? "no manager" : STATES[board.connection]}
         </span>
         <time data-test="time" title="time of the right edge of the picture">
           {hello ? timeText(to, hello.beganMs, hello.beganMs === null ? 1 : 0) : ""}

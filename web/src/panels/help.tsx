@@ -32,7 +32,8 @@ export class Help extends Component<{ board: Board }> {
         <p>
           Each row of the picture is a processor, from left to right goes the time. A program has a letter, a colour
           and, from the thirteenth on, a pattern. Drag to move in time. Click on a span to see whose it is and which
-          decision led to it; click on a decision to see its causes.
+          decision led to it: the list of decisions goes to that time. Click on a decision to see its causes. Live, the
+          letters are those of <kbd>numaestro status</kbd> now, and a program that has ended goes by its number.
         </p>
         <dl>
           {KEYS.map(([keys, words]) => (

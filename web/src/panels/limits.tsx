@@ -1,7 +1,7 @@
 // The form that changes the limits of one application. Owns what was typed and the answer.
 
 import { Component } from "preact";
-import { change, type Answer, type Post } from "../changes";
+import { change, inWordsOfTheForm, type Answer, type Post } from "../changes";
 import type { App } from "../message";
 import { AnswerText } from "./answer";
 
@@ -16,7 +16,13 @@ export class Limits extends Component<Props, { answer: Answer | null; asking: bo
   override render({ app }: Props) {
     const { answer, asking } = this.state;
     return (
-      <form class="limits" onSubmit={this.submit} data-test="limits">
+      <form
+        class="limits"
+        onSubmit={this.submit}
+        onInput={this.forget}
+        onInvalidCapture={this.forget}
+        data-test="limits"
+      >
         <label>
           at least <input name="min" type="number" min="0" step="1" defaultValue={String(app.min)} />
         </label>
@@ -35,6 +41,9 @@ export class Limits extends Component<Props, { answer: Answer | null; asking: bo
     );
   }
 
+  // An answer is about what was sent, not about what is typed now.
+  private readonly forget = () => this.state.answer && this.setState({ answer: null });
+
   private readonly submit = async (event: SubmitEvent) => {
     event.preventDefault();
     const { app, post } = this.props;
@@ -46,7 +55,7 @@ export class Limits extends Component<Props, { answer: Answer | null; asking: bo
       return;
     }
     this.setState({ asking: true, answer: null });
-    this.setState({ answer: await post("/set", body), asking: false });
+    this.setState({ answer: inWordsOfTheForm(await post("/set", body)), asking: false });
   };
 }
 

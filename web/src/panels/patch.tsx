@@ -1,5 +1,6 @@
 // A small piece of the colour, pattern and letter of an application, as in the picture. Owns nothing.
 
+import type { Model } from "../model";
 import { mark, type Hatch } from "../palette";
 
 const LINES: Record<Hatch, string> = {
@@ -15,9 +16,10 @@ const LINES: Record<Hatch, string> = {
 // The letter stands on the plain colour, the pattern beside it: both must be recognized at this size.
 const STRIP = 11;
 
-export function Patch({ place }: { place: number }) {
-  const { letter, colour, hatch, ink } = mark(place);
-  const plain = Math.max(20, 8 + letter.length * 10);
+export function Patch({ model, app }: { model: Model; app: number }) {
+  const { colour, hatch, ink } = mark(model.application(app).place);
+  const sign = model.signOf(app);
+  const plain = Math.max(20, 8 + sign.length * 10);
   const width = hatch === "none" ? plain : plain + STRIP;
   return (
     <svg class="patch" viewBox={`0 0 ${width} 20`} width={`${width / 14}em`} height={`${20 / 14}em`} aria-hidden="true">
@@ -28,7 +30,7 @@ export function Patch({ place }: { place: number }) {
         </svg>
       )}
       <text x={plain / 2} y="15" text-anchor="middle" fill={ink}>
-        {letter}
+        {sign}
       </text>
     </svg>
   );

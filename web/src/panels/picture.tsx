@@ -15,6 +15,11 @@ const CLICK = 4;
 
 type Span = Pick<Pointed, "look" | "t" | "began" | "ended">;
 
+interface Place {
+  x: number;
+  y: number;
+}
+
 interface Drag {
   x: number;
   far: boolean;
@@ -28,6 +33,8 @@ export class Picture extends Component<{ board: Board }, { pointed: Pointed | nu
   private theme: Theme | null = null;
   private place: Layout | null = null;
   private drag: Drag | null = null;
+  /** Where it was clicked: until the pointer leaves there, no tip covers the words on what was chosen. */
+  private clicked: Place | null = null;
   private beginnings = 0;
   /** The row that the arrow keys chose; -1: none. */
   private cursor = -1;
@@ -157,7 +164,9 @@ export class Picture extends Component<{ board: Board }, { pointed: Pointed | nu
       this.setState({ pointed: null });
       return;
     }
-    this.point(event.offsetX, rowAt(this.place, event.offsetY), event.offsetY);
+    const { offsetX: x, offsetY: y } = event;
+    if (this.clicked && Math.hypot(x - this.clicked.x, y - this.clicked.y) <= CLICK) return;
+    this.point(x, rowAt(this.place, y), y);
   };
 
   private readonly up = (event: PointerEvent) => {
@@ -165,6 +174,8 @@ export class Picture extends Component<{ board: Board }, { pointed: Pointed | nu
     this.drag = null;
     if (!click || !this.place) return;
     const row = rowAt(this.place, event.offsetY);
+    this.clicked = { x: event.offsetX, y: event.offsetY };
+    this.setState({ pointed: null });
     this.choose(row, event.offsetX, row >= 0 && inBand(this.place, row, event.offsetY));
   };
 
@@ -176,11 +187,13 @@ export class Picture extends Component<{ board: Board }, { pointed: Pointed | nu
   private point(x: number, row: number, y = 0) {
     this.x = x;
     this.cursor = row;
+    this.clicked = null;
     const place = this.place;
     const inside = place !== null && row >= 0 && x >= place.gutter;
     const span = inside ? this.span(row, x) : null;
     const lower = place !== null && row >= 0 && inBand(place, row, y);
-    this.setState({ pointed: span && { ...span, row, x, y, lower, right: x > place!.width * 0.6 } });
+    const [right, high] = place ? [x > place.width * 0.6, y > (place.height - place.axis) / 2] : [false, false];
+    this.setState({ pointed: span && { ...span, row, x, y, lower, right, high } });
     this.props.board.schedule.moved();
   }
 
@@ -197,12 +210,15 @@ export class Picture extends Component<{ board: Board }, { pointed: Pointed | nu
   }
 
   private choose(row: number, x: number, lower: boolean) {
+    const { board } = this.props;
     const span = row >= 0 && x >= this.place!.gutter ? this.span(row, x) : null;
-    if (!span) return this.props.board.clear();
+    if (!span) return board.clear();
     const { owner, guests } = span.look;
     const guest = guests.find((app) => app !== owner) ?? null;
     const app = lower || owner === null ? (guest ?? owner) : owner;
-    return app === null ? this.props.board.clear() : this.props.board.chooseApp(app, span.began);
+    if (app === null) board.clear();
+    else board.chooseApp(app, span.began);
+    board.goTo(span.t);
   }
 
   private readonly key = (event: KeyboardEvent) => {

@@ -14,7 +14,7 @@ export function Selection({ board }: { board: Board }) {
       )}
       {app !== null && (
         <>
-          <Patch place={model.application(app).place} /> <b>{short(model.nameOf(app), 60)}</b> {words(board, app)}{" "}
+          <Patch model={model} app={app} /> <b>{short(model.nameOf(app), 60)}</b> {words(board, app)}{" "}
         </>
       )}
       {decision && <>decision {decision.number} is marked </>}

@@ -17,6 +17,8 @@ export interface Pointed {
   lower: boolean;
   /** Stands left of the pointer, or it would not fit. */
   right: boolean;
+  /** Stands above the pointer, or it would cover the words below the picture. */
+  high: boolean;
 }
 
 const WORDS: Record<string, string> = {
@@ -35,14 +37,15 @@ const stateText = (state: string): string => WORDS[state] ?? state;
 
 export function Tip({ board, pointed }: { board: Board; pointed: Pointed }) {
   const { model } = board;
-  const { row, look, began, ended, x, y, right } = pointed;
+  const { row, look, began, ended, x, y, right, high } = pointed;
   const cpu = model.hello?.cpus[row];
   if (!cpu) return null;
   const beganMs = model.hello?.beganMs ?? null;
   const length = (ended ?? board.bounds.now) - began;
-  const move = `translate(${Math.round(right ? x - 14 : x + 14)}px, ${Math.round(y + 14)}px)`;
+  const move = `translate(${Math.round(right ? x - 14 : x + 14)}px, ${Math.round(high ? y - 14 : y + 14)}px)`;
+  const back = right || high ? ` translate(${right ? -100 : 0}%, ${high ? -100 : 0}%)` : "";
   return (
-    <div class="tip" data-test="tip" style={{ transform: right ? `${move} translateX(-100%)` : move }}>
+    <div class="tip" data-test="tip" style={{ transform: move + back }}>
       <div>
         <b>processor {cpu.cpu}</b>, node {cpu.node}
         {cpu.core !== cpu.cpu && `, core ${cpu.core}`}
@@ -65,7 +68,7 @@ export function Tip({ board, pointed }: { board: Board; pointed: Pointed }) {
 function Name({ model, number, note }: { model: Model; number: number; note: string }) {
   return (
     <div>
-      <Patch place={model.application(number).place} /> {short(model.nameOf(number), 40)}
+      <Patch model={model} app={number} /> {short(model.nameOf(number), 40)}
       {note !== "" && <span class="dim"> ({note})</span>}
     </div>
   );
