@@ -9,10 +9,10 @@ use crate::sim::validate::machine;
 use numaestro_engine::journal::{self, State};
 use numaestro_engine::{Event, Nanos};
 use numaestro_recording::Stamp;
-use numaestro_sim::learn::Recorded;
 use numaestro_sim::learn::coarse::{self, Coarseness};
 use numaestro_sim::learn::journal::Runs;
 use numaestro_sim::learn::mix::{self, Bound, Member, Stream};
+use numaestro_sim::learn::{Measured, Recorded};
 use numaestro_sim::read::{Files, Text};
 use numaestro_sim::scenario::Scenario;
 use numaestro_topology::{Machine, PuSet};
@@ -145,6 +145,8 @@ impl Past {
     pub fn scene(&self, bound: Bound) -> Scene {
         let mut members = mix::members(self.recorded.clone(), bound);
         let coarseness = coarse::coarsen(&mut members);
+        // The runs of a day take more memory than all else, and nobody asks for them again.
+        members.iter_mut().for_each(|member| member.recorded.run = Measured::default());
         let streams = mix::streams(&members);
         let programs: Vec<String> = members.iter().map(program).collect();
         let begin = members.iter().map(|member| member.recorded.arrived).min().unwrap_or_default();

@@ -13,7 +13,7 @@ use std::fmt::Write;
 const ROUNDS_BEFORE_REPORT: u64 = 3;
 /// Work between two meetings where nobody knows them, nanoseconds on one processor.
 const MEETING_NS: Nanos = 1_000_000;
-/// Meetings at the begin of each parallel stretch of a program that meets more rarely than recorded.
+/// Meetings at the begin of each parallel stretch of a program that meets more rarely than it did.
 const MEETINGS_OF_HEAD: u64 = 16;
 /// Most meetings of a run: more only take time to simulate.
 const MEETINGS_MOST: u64 = 20_000;

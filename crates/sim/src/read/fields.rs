@@ -84,6 +84,11 @@ impl<'t> Field<'t> {
         }
     }
 
+    /// It is this text.
+    pub fn is_word(&self, word: &str) -> bool {
+        matches!(&self.node.value, Value::Text(text) if text == word)
+    }
+
     /// Yes or no.
     ///
     /// # Errors

@@ -189,7 +189,7 @@ fn streams(fields: &mut Fields<'_>, parts: &Parts<'_>) -> Result<Workload, Mista
             (None, None) => parts.programs.all().to_vec(),
         };
         let repetitions = match fields.get("repetitions") {
-            Some(field) if matches!(field.text(), Ok("forever")) => None,
+            Some(field) if field.is_word("forever") => None,
             Some(field) => Some(field.whole32(1..=u32::MAX)?),
             None => usual.map_or(Some(1), |usual| usual.repetitions),
         };
