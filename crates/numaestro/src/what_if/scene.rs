@@ -146,7 +146,9 @@ impl Past {
         let mut members = mix::members(self.recorded.clone(), bound);
         let coarseness = coarse::coarsen(&mut members);
         // The runs of a day take more memory than all else, and nobody asks for them again.
-        members.iter_mut().for_each(|member| member.recorded.run = Measured::default());
+        for member in &mut members {
+            member.recorded.run = Measured::default();
+        }
         let streams = mix::streams(&members);
         let programs: Vec<String> = members.iter().map(program).collect();
         let begin = members.iter().map(|member| member.recorded.arrived).min().unwrap_or_default();
