@@ -241,10 +241,11 @@ mod tests {
             });
             // On a busy machine the thread that narrows it may not run for some looks.
             let mut outcomes = (0..50).map(|_| debts(&attach).pay(Duration::from_millis(100), || true));
-            let named = outcomes.find_map(|mut outcome| outcome.left.pop());
+            let outcome = outcomes.find(|outcome| !outcome.left.is_empty());
             stop.store(true, std::sync::atomic::Ordering::Relaxed);
-            let named = named.map(|left| (left.pid, left.name));
-            assert_eq!(named, Some((pid, "sleep".to_owned())));
+            let left = outcome.expect("one of the looks finds it narrow again").left;
+            let named: Vec<_> = left.into_iter().map(|left| (left.pid, left.name)).collect();
+            assert_eq!(named, [(pid, "sleep".to_owned())]);
         });
     }
 

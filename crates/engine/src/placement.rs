@@ -54,7 +54,7 @@ impl Placement {
     /// False if there was none. Caps only fall, so the loop ends.
     ///
     /// One that was placed below its minimum gets nothing in the next round. Others may have made
-    /// room for it in this one, and would be capped for nothing: it goes first, alone.
+    /// room for it in this one, and would be capped for nothing: such applications go first.
     fn lower_caps(&self, site: &mut Site, shares: &Shares) -> bool {
         self.lower_caps_of(site, shares, |placed, min| placed < min) || self.lower_caps_of(site, shares, |_, _| true)
     }

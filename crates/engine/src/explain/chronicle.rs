@@ -11,7 +11,7 @@ use crate::settings::Settings;
 use crate::snapshot::{AppSnapshot, Snapshot};
 use numaestro_policy::{AppId, Policy};
 use numaestro_topology::{Machine, PuId};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 /// What led to a decision.
@@ -243,7 +243,7 @@ impl Chronicle {
             effect
         };
         let mut effects: Vec<Effect> = actions.into_iter().zip(befores).map(judge).collect();
-        let told: Vec<Option<AppId>> = effects.iter().map(|effect| effect.app).collect();
+        let told: BTreeSet<AppId> = effects.iter().filter_map(|effect| effect.app).collect();
         for effect in &mut effects {
             effect.beside = newly_beside(self.snapshot(), effect, &told);
         }
@@ -342,12 +342,12 @@ impl Chronicle {
 
 /// The applications that are told nothing, and have another one beside them from now on. Those of
 /// `told` have effects of their own.
-fn newly_beside(now: &Snapshot, effect: &Effect, told: &[Option<AppId>]) -> Vec<AppId> {
+fn newly_beside(now: &Snapshot, effect: &Effect, told: &BTreeSet<AppId>) -> Vec<AppId> {
     if !matches!(effect.action, Action::Target { shared: true, .. }) {
         return Vec::new();
     }
     let gained = effect.gained();
-    let others = now.apps.iter().filter(|app| !told.contains(&Some(app.app)));
+    let others = now.apps.iter().filter(|app| !told.contains(&app.app));
     others.filter(|app| app.holds() && app.pus.intersects(&gained)).map(|app| app.app).collect()
 }
 

@@ -33,6 +33,8 @@ impl Chronicle {
             _ if app.shared => "others run on its processors too: it shares with them".to_owned(),
             _ if app.count >= app.max => format!("its limit is {}", app.max),
             _ if app.count >= app.request => format!("it could use {} and no more", number(app.request)),
+            // Other users' programs are not known.
+            _ if self.is_veiled() => format!("processors are shared out by {share}"),
             _ if others == 0 => "it is alone, and has all that can be given".to_owned(),
             _ => format!("it shares the machine with {} by {share}", programs(others)),
         }
@@ -58,7 +60,7 @@ impl Chronicle {
                     format!("it has its turn: {all} programs take turns, by {turns}{}", self.outside())
                 }
                 None if app.count >= app.max.min(app.request) => self.reason(app),
-                None if self.running() == 1 && !self.outside().is_empty() => {
+                None if self.running() == 1 && !self.is_veiled() && !self.outside().is_empty() => {
                     format!("it is alone{}", self.outside())
                 }
                 None => format!("{}{}", self.reason(app), self.outside()),
@@ -85,7 +87,8 @@ impl Chronicle {
     /// Programs that take turns, if some wait for theirs.
     fn taking_turns(&self) -> Option<usize> {
         let apps = || self.snapshot().apps.iter();
-        let some_wait = self.policy().turns.stops() && apps().any(|app| app.state == AppState::Stopped);
+        let some_wait =
+            self.policy().turns.stops() && !self.is_veiled() && apps().any(|app| app.state == AppState::Stopped);
         some_wait.then(|| apps().filter(|app| app.holds() || app.state == AppState::Stopped).count())
     }
 

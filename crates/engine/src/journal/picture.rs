@@ -79,6 +79,10 @@ impl Picture {
         // A refused event has changed nothing.
         if !actions.iter().any(Action::is_refusal) {
             self.heard(event);
+            if matches!(event, Event::Unmanaged { .. } | Event::Policy { .. }) {
+                // Reasons tell of load outside and the policy, also to those that are told nothing.
+                self.snapshot.apps.iter_mut().for_each(|app| app.why.clear());
+            }
         }
         self.follow(at, actions);
     }

@@ -17,6 +17,8 @@ const WATCHED: Duration = Duration::from_millis(40);
 const UNWATCHED: Duration = Duration::from_millis(500);
 /// Processor time and pages.
 const STATUS: Duration = Duration::from_secs(1);
+/// The same after programs have come or gone: of a build they do all the time.
+const STATUS_SOON: Duration = Duration::from_millis(200);
 /// Until the next attempt to reach a manager.
 const AGAIN: Duration = Duration::from_secs(1);
 
@@ -95,6 +97,8 @@ fn history(manager: &mut Manager, after: Option<u64>) -> anyhow::Result<History>
 struct Measured {
     times: Rates,
     at: Option<Instant>,
+    /// Programs have come or gone since then.
+    hurries: bool,
     apps: BTreeSet<u64>,
 }
 
@@ -104,18 +108,17 @@ impl Measured {
     fn hear(&mut self, step: &Step) {
         let fresh = step.apps.iter().filter(|app| self.apps.insert(app.number)).count();
         let gone = step.gone.iter().filter(|app| self.apps.remove(app)).count();
-        if fresh + gone > 0 {
-            self.at = None;
-        }
+        self.hurries |= fresh + gone > 0;
     }
 
     fn is_due(&self) -> bool {
-        self.at.is_none_or(|at| at.elapsed() >= STATUS)
+        let interval = if self.hurries { STATUS_SOON } else { STATUS };
+        self.at.is_none_or(|at| at.elapsed() >= interval)
     }
 
     fn status(&mut self, status: &control::Status, t: u64) -> Status {
         let now = Instant::now();
-        self.at = Some(now);
+        (self.at, self.hurries) = (Some(now), false);
         self.times.read(processor_times(status).into_iter(), now);
         let of = |(place, app): (usize, &control::AppStatus)| {
             let pages = app.memory.iter().flat_map(|memory| &memory.bytes);

@@ -2,7 +2,7 @@
 
 use crate::manager::{self, Manager};
 use crate::moment::Moment;
-use crate::record::{Journal, Part, Recording, numbered, stamp_of, time_of_history};
+use crate::record::{Journal, Part, QUIET_MOST_NS, Recording, numbered, stamp_of, time_of_history};
 use crate::say::{self, Failure};
 use numaestro_abi::control::{Alternative, AppName, History, Reply, Request};
 use numaestro_engine::Nanos;
@@ -17,8 +17,6 @@ const DECISIONS_MOST: usize = 100_000;
 
 /// Bytes of a recording that are read for its last state.
 const TAIL_BYTES: u64 = 4 << 20;
-/// So long after the last event of a recording its programs may still be there.
-const QUIET_MOST_NS: u64 = 600_000_000_000;
 
 /// All that is known for an answer.
 pub struct Known {

@@ -1,7 +1,8 @@
 //! The policies of a recorded time, in their order.
 //!
 //! A manager begins with the policy of its settings, and takes the one that a person chose under a
-//! former manager a moment later. Nobody has run under the first one. So it does not count.
+//! former manager a moment later. Nobody has run under the first one. So it does not count. Nor
+//! does one that was chosen and given up again while no program was there.
 
 use numaestro_engine::{Action, Event, Nanos};
 
@@ -16,6 +17,10 @@ pub struct Ran {
     switches: Vec<(Nanos, String)>,
     /// An application has come.
     is_used: bool,
+    /// Applications that are there.
+    there: usize,
+    /// The policy that was chosen since nobody has been there, and the time.
+    idle: Option<(Nanos, String)>,
 }
 
 impl Ran {
@@ -27,31 +32,41 @@ impl Ran {
     }
 
     /// A line says the state.
-    pub fn is_now(&mut self, at: Nanos, policy: &str, has_apps: bool) {
+    pub fn is_now(&mut self, at: Nanos, policy: &str, apps: usize) {
+        self.there = apps;
         self.switch(at, policy);
-        self.is_used |= has_apps;
+        self.is_used |= apps > 0;
     }
 
     /// A refused event has changed nothing.
     pub fn hear(&mut self, at: Nanos, event: &Event, actions: &[Action]) {
         match event {
             _ if actions.iter().any(Action::is_refusal) => {}
-            Event::Arrive { .. } => self.is_used = true,
+            Event::Arrive { .. } => self.come(),
+            Event::Depart { .. } => self.there = self.there.saturating_sub(1),
             Event::Policy { policy } => self.switch(at, policy),
             _ => {}
         }
     }
 
-    /// No application has come yet.
-    pub fn is_before(&self) -> bool {
-        !self.is_used
+    fn come(&mut self) {
+        self.is_used = true;
+        self.there += 1;
+        if let Some((at, policy)) = self.idle.take() {
+            self.switch(at, &policy);
+        }
     }
 
     fn switch(&mut self, at: Nanos, policy: &str) {
         if !self.is_used {
             policy.clone_into(&mut self.first);
-        } else if self.last() != policy {
-            self.switches.push((at, policy.to_owned()));
+        } else if self.there == 0 {
+            self.idle = Some((at, policy.to_owned()));
+        } else {
+            self.idle = None;
+            if self.last() != policy {
+                self.switches.push((at, policy.to_owned()));
+            }
         }
     }
 
@@ -117,10 +132,27 @@ mod tests {
         assert_eq!(ran.policies(), ["dss"]);
         ran.hear(60, &policy("batch"), &[]);
         ran.hear(70, &policy("batch"), &[]);
-        ran.is_now(80, "batch", true);
+        ran.is_now(80, "batch", 1);
         assert_eq!((ran.policies(), ran.last()), (vec!["dss".to_owned(), "batch".to_owned()], "batch"));
         assert_eq!(ran.clone().between(60, 100).policies(), ["batch"], "it ran from the first arrival on");
         assert_eq!(ran.between(40, 60).policies(), ["dss"], "nobody ran under the later one");
+    }
+
+    #[test]
+    fn what_was_chosen_while_nobody_was_there_counts_from_the_next_arrival_on() {
+        let mut ran = Ran::default();
+        ran.begins("equi");
+        ran.hear(1, &arrive(), &[]);
+        ran.hear(2, &Event::Depart { app: AppId(1) }, &[]);
+        ran.hear(3, &policy("dss"), &[]);
+        ran.hear(4, &policy("batch"), &[]);
+        assert_eq!(ran.policies(), ["equi"]);
+        let mut back = ran.clone();
+        ran.hear(5, &arrive(), &[]);
+        assert_eq!(ran.policies(), ["equi", "batch"]);
+        back.hear(5, &policy("equi"), &[]);
+        back.hear(6, &arrive(), &[]);
+        assert_eq!(back.policies(), ["equi"]);
     }
 
     #[test]

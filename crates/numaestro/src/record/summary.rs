@@ -88,7 +88,7 @@ impl Summary {
                 }
             } else if let Ok(state) = State::decode(line) {
                 first = first.or(Some(state.at));
-                ran.is_now(state.at, &state.state.policy, !state.state.apps.is_empty());
+                ran.is_now(state.at, &state.state.policy, state.state.apps.len());
                 apps.extend(state.state.apps.iter().map(|app| app.app.0));
             }
         }

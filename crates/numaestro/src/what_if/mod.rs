@@ -86,7 +86,7 @@ fn answer(name: &str, past: &Past, scenes: &[Scene; 2], args: &WhatIfArgs) -> an
         streams: scenes[0].streams.iter().filter(|stream| stream.members.len() > 1).count(),
         assumed: assumed.map(|member| member.program.name.clone()).collect(),
         had_load: past.had_load,
-        coarser: Some(scenes[0].coarseness).filter(|coarseness| coarseness.is_any()),
+        coarser: Some(scenes[0].coarseness.max(scenes[1].coarseness)).filter(|coarseness| coarseness.is_any()),
         left_out,
     })
 }
@@ -111,7 +111,7 @@ fn try_all(
 ) -> anyhow::Result<Tried> {
     let all = |policy: Option<&str>| -> anyhow::Result<Vec<Times>> {
         let simulated = |scene| simulate(scene, policy, sets, args.seeds);
-        // Both bounds at once: a day takes some ten seconds.
+        // Both bounds at once: a day takes some minutes.
         let (best, worst) = std::thread::scope(|scope| {
             let other = scope.spawn(|| simulated(&scenes[1]));
             (simulated(&scenes[0]), other.join())

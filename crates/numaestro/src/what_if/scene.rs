@@ -1,7 +1,7 @@
 //! A recording as a scenario of the simulator: its machine, its programs, its arrivals.
 
 use crate::moment::Moment;
-use crate::record::{Journal, Part, Ran, moment, stamp_of, time_of_history};
+use crate::record::{Journal, Part, QUIET_MOST_NS, Ran, moment, stamp_of, time_of_history};
 use crate::say::Failure;
 use crate::sim::WRONG_FILE;
 use crate::sim::files::quoted;
@@ -24,6 +24,9 @@ const PROGRAMS: &str = "programs.toml";
 const SCENE: &str = "mix.toml";
 /// Shorter phases are not told apart, nanoseconds: as for `sim learn`.
 const PHASE_NS_LEAST: u64 = 5_000_000;
+/// Words of the lines that say something of all applications, or of their number. Most lines have
+/// none of them, and reading a line takes time.
+const OF_USE: [&str; 4] = ["\"arrive\"", "\"depart\"", "\"policy\"", "\"unmanaged\""];
 /// Memory transactions per microsecond on a bus that is never full.
 const BUS_PER_US: u64 = 1_000_000;
 
@@ -66,7 +69,7 @@ impl Past {
             let Some(()) = line.understood(runs.line(&line.text))? else { break };
             past.note(&line.text);
         }
-        if let Some(at) = past.known_until(wanted) {
+        if let Some(at) = past.known_until(wanted, runs.now()) {
             // An event that changes nothing tells that time has passed.
             let _ = runs.line(&journal::encode(at, &Event::Timer, &[]));
         }
@@ -81,8 +84,9 @@ impl Past {
         Ok(past)
     }
 
-    /// The end of the known time: that of the last stamp, or of the part.
-    fn known_until(&self, part: Part) -> Option<Nanos> {
+    /// The end of the known time: that of the last stamp, or of the part. A recording that ends
+    /// long before its part does may end because the manager did.
+    fn known_until(&self, part: Part, last: Nanos) -> Option<Nanos> {
         let of_stamp = |until| self.stamp.map(|stamp: Stamp| stamp.at.saturating_add(until).saturating_sub(stamp.wall));
         let of_first = |length: u64| self.first.map(|first| first.saturating_add(length));
         let of_part = match (part.since, part.until) {
@@ -92,7 +96,9 @@ impl Past {
             (Some(Moment::After(since)), Some(Moment::After(until))) => of_first(until.saturating_sub(since)),
             _ => None,
         };
-        of_part.max(self.stamp.map(|stamp| stamp.at))
+        let of_last = self.stamp.map(|stamp| stamp.at);
+        let most = last.max(of_last.unwrap_or_default()).saturating_add(QUIET_MOST_NS);
+        of_part.map(|until| until.min(most)).max(of_last)
     }
 
     /// Takes from a line what is not of one application.
@@ -102,13 +108,11 @@ impl Past {
             return;
         }
         self.first = self.first.or_else(|| time_of_history(line));
-        // Most lines are about one application, and reading a line takes time.
-        let is_first = self.ran.is_before() && line.contains("\"arrive\"");
-        if !is_first && !line.contains("\"policy\"") && !line.contains("\"unmanaged\"") {
+        if !OF_USE.iter().any(|word| line.contains(word)) {
             return;
         }
         if let Ok(State { at, state, .. }) = State::decode(line) {
-            self.ran.is_now(at, &state.policy, !state.apps.is_empty());
+            self.ran.is_now(at, &state.policy, state.apps.len());
             self.had_load |= state.unmanaged > 0;
             return;
         }

@@ -1,4 +1,4 @@
-//! Long recordings in coarser steps, so that their simulation ends in a minute.
+//! Long recordings in coarser steps, so that their simulation ends in minutes and not in days.
 //!
 //! A program that repeats a cycle of stretches repeats a longer one less often, and its team meets
 //! less often. Its amounts of work, serial time and pauses stay the same, and so does the order of
@@ -12,10 +12,11 @@ use super::program::{LearnedProgram, Stretch};
 use crate::program::PhaseSource;
 use serde::Serialize;
 
-/// Most stretches of all programs together: each is a decision or two, some ten microseconds.
+/// Stretches of all programs together that need no coarser steps: each is a decision or two, some
+/// ten microseconds. A program has at least one cycle of them.
 const STRETCHES_MOST: u64 = 100_000;
-/// Most meetings of all programs together, each counted once for each of its processors: less than
-/// a microsecond.
+/// Meetings of all programs together that need no coarser steps, each counted once for each of its
+/// processors: less than a microsecond. [`MEETINGS_LEAST`] goes before it.
 const MEETINGS_MOST: u64 = 4_000_000;
 
 /// A team meets at least so often in a parallel stretch: it takes the processors that it is given
@@ -39,6 +40,12 @@ impl Coarseness {
         let meetings: u64 = programs().map(|program| program.meetings_in_all() * u64::from(program.processors)).sum();
         let times = |all: u64, most: u64| u32::try_from(all.div_ceil(most)).unwrap_or(u32::MAX).max(1);
         Self { cycles: times(stretches, STRETCHES_MOST), meetings: times(meetings, MEETINGS_MOST) }
+    }
+
+    /// The coarser of two in each way.
+    #[must_use]
+    pub fn max(self, other: Self) -> Self {
+        Self { cycles: self.cycles.max(other.cycles), meetings: self.meetings.max(other.meetings) }
     }
 
     /// It changes something.

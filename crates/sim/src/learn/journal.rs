@@ -59,6 +59,11 @@ impl Runs {
             .collect()
     }
 
+    /// The time of the latest line, nanoseconds.
+    pub fn now(&self) -> Nanos {
+        self.now
+    }
+
     /// The runs of applications of this name that have ended.
     pub fn measured(self, name: &str, least: Nanos) -> Vec<Measured> {
         let those = self.recorded(least).into_iter().filter(|app| app.name == name && app.ended.is_some());

@@ -114,7 +114,8 @@ impl LearnedProgram {
         // Its processors come back some time after a serial part. The first of few meetings would
         // be one of the few processors that it has had there.
         let head = (MEETINGS_OF_HEAD * MEETING_NS).min(round / 2);
-        let regions = if self.meetings_together > 1 && head >= MEETING_NS {
+        // One that measures itself has a round of at least one meeting for each measurement.
+        let regions = if self.meetings_together > 1 && self.analysis.is_none() && head >= MEETING_NS {
             format!("{}, {}", region(head / MEETING_NS, head), region(meetings, round - head))
         } else {
             region(meetings, round)
