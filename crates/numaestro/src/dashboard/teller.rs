@@ -112,8 +112,8 @@ impl Teller {
         self.start.is_some() && self.stamp.is_some()
     }
 
-    /// The latest moment that the journal has told, for the page. A recording tells the time also
-    /// while nothing happens.
+    /// The latest moment that the journal has told, for the page: by an event, or by a stamp as at
+    /// the end of a part.
     pub fn end(&self) -> u64 {
         let latest = self.stamped.max(self.chronicle.now());
         self.start.map_or(0, |start| latest.saturating_sub(start) / 1000)

@@ -1,6 +1,7 @@
 //! A part of a journal, as a journal of its own: it begins with the state that the lines before it
 //! have led to.
 
+use super::QUIET_MOST_NS;
 use crate::cli::PartArgs;
 use crate::moment::Moment;
 use crate::say::{self, Failure};
@@ -101,6 +102,8 @@ pub struct Cut<L> {
     before: Option<Before>,
     /// Lines of the part that are ready.
     ready: VecDeque<(u64, String)>,
+    /// The time of the latest line that has one, nanoseconds.
+    last: Nanos,
     over: bool,
 }
 
@@ -120,7 +123,7 @@ impl<L: Iterator<Item = Numbered>> Cut<L> {
     pub fn new(mut lines: L, part: Part, origin: Origin) -> anyhow::Result<Self> {
         let head = lines.next().transpose()?.unwrap_or_default();
         let ready = VecDeque::from([head]);
-        let mut cut = Self { lines, part, origin, held: VecDeque::new(), before: None, ready, over: false };
+        let mut cut = Self { lines, part, origin, held: VecDeque::new(), before: None, ready, last: 0, over: false };
         let since = part.since.map(|moment| cut.on_journal(moment)).transpose()?;
         let until = part.until.map(|moment| cut.on_journal(moment)).transpose()?;
         if let (Some(since), Some(until)) = (since, until)
@@ -176,6 +179,7 @@ impl<L: Iterator<Item = Numbered>> Cut<L> {
             self.end(number);
             return;
         }
+        self.last = at.unwrap_or(self.last);
         let is_before = at.is_some_and(|at| self.is_after(self.part.since, at));
         let is_heard = match (&mut self.before, at) {
             (Some(before), None) => {
@@ -200,11 +204,16 @@ impl<L: Iterator<Item = Numbered>> Cut<L> {
         self.ready.extend(before.lines(since, stamp).into_iter().map(|line| (number, line)));
     }
 
-    /// The part ends before the journal does: with a stamp, as each frame of a recording.
+    /// The part ends, with a stamp as each frame of a recording: before the journal does, or after
+    /// it. Nothing is known of the time long after the journal's last line.
     fn end(&mut self, number: u64) {
         if let (Some(until), Some(stamp)) = (self.part.until, self.origin.stamp)
-            && let Ok(at) = self.on_journal(until)
+            && let Ok(until) = self.on_journal(until)
         {
+            let at = until.min(self.last.saturating_add(QUIET_MOST_NS));
+            if self.is_after(self.part.since, at) {
+                return;
+            }
             self.ready.push_back((number, Stamp { at, wall: stamp.wall_at(at) }.encode()));
         }
     }
@@ -263,6 +272,7 @@ impl<L: Iterator<Item = Numbered>> Iterator for Cut<L> {
             } else {
                 self.over = true;
                 self.finish(0);
+                self.end(0);
             }
         }
     }

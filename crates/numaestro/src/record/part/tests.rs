@@ -95,6 +95,23 @@ fn an_end_alone_changes_nothing_before_it() {
 }
 
 #[test]
+fn a_part_that_ends_behind_the_journal_has_its_end_unless_that_is_long_after() {
+    let whole = journal(true);
+    let end_of = |since: Option<u64>, until: u64| {
+        let wall = |at: u64| Moment::Wall(EPOCH + at * MS);
+        let part = cut(&whole, since.map(wall), Some(wall(until))).unwrap();
+        stamp_of(part.last().unwrap()).map(|stamp| (stamp.at / MS, (stamp.wall - EPOCH) / MS))
+    };
+    let quiet = QUIET_MOST_NS / MS;
+    for since in [None, Some(4), Some(20)] {
+        assert_eq!(end_of(since, 5000), Some((5000, 5000)), "{since:?}");
+        assert_eq!(end_of(since, 9 + quiet + 5000), Some((9 + quiet, 9 + quiet)), "{since:?}");
+    }
+    let begin = 9 + quiet + 100;
+    assert_eq!(end_of(Some(begin), begin + 100), Some((begin, begin)), "no word of its end");
+}
+
+#[test]
 fn what_cannot_be_cut_is_said() {
     let problem = |lines: &[String], since, until| cut(lines, since, until).unwrap_err().to_string();
     let wall = Some(Moment::Wall(EPOCH));
