@@ -235,7 +235,7 @@ impl Shown<'_> {
             Phase::Running if account.pinned => "keeps what it had when the manager was started again".to_owned(),
             Phase::Running if activity.stopped => {
                 let turns = self.policy.turns.info().name;
-                let taking = applications(self.taking_turns());
+                let taking = counted(self.taking_turns(), "application");
                 let have = if running == 1 { "1 has".to_owned() } else { format!("{running} have") };
                 format!("stopped until its turn: of {taking} that take turns {have} processors now, by turns={turns}")
             }
@@ -252,7 +252,7 @@ impl Shown<'_> {
                 format!("its minimum of {} is not to be had, so it shares with others", app.min)
             }
             Phase::Running if app.allocation == 0 => {
-                let (running, capacity) = (applications(running), processors(capacity));
+                let (running, capacity) = (counted(running, "application"), counted(capacity as usize, "processor"));
                 format!("{running} on {capacity}: it shares with others{}", self.outside())
             }
             Phase::Running if activity.sequential && app.allocation < activity.parallel_count => {
@@ -266,11 +266,11 @@ impl Shown<'_> {
                 "its processors are being vacated by others".to_owned()
             }
             Phase::Running if self.others_stopped() => {
-                let (taking, turns) = (applications(self.taking_turns()), self.policy.turns.info().name);
+                let (taking, turns) = (counted(self.taking_turns(), "application"), self.policy.turns.info().name);
                 let has = app.allocation;
                 format!(
                     "its turn: {has} of {}; {taking} take turns, by turns={turns}{}",
-                    processors(capacity),
+                    counted(capacity as usize, "processor"),
                     self.outside()
                 )
             }
@@ -293,12 +293,8 @@ impl Shown<'_> {
 
     /// The load outside, for the end of a reason; empty where there is none.
     fn outside(&self) -> String {
-        match self.unmanaged.min(self.site.ledger.usable().len() as u32) {
-            0 => String::new(),
-            busy => {
-                format!("; load outside keeps {busy} of {} busy", processors(self.site.ledger.usable().len() as u32))
-            }
-        }
+        let load = load_outside(self.unmanaged, self.site.ledger.usable().len());
+        load.map_or_else(String::new, |load| format!("; {load}"))
     }
 
     /// Applications that run, in their turn or not.
@@ -314,10 +310,13 @@ impl Shown<'_> {
     }
 }
 
-fn applications(count: usize) -> String {
-    if count == 1 { "1 application".to_owned() } else { format!("{count} applications") }
+/// "load outside keeps 1 of 2 processors busy". `None`: there is none.
+pub(crate) fn load_outside(busy: u32, usable: usize) -> Option<String> {
+    let busy = usable.min(busy as usize);
+    (busy > 0).then(|| format!("load outside keeps {busy} of {} busy", counted(usable, "processor")))
 }
 
-fn processors(count: u32) -> String {
-    if count == 1 { "1 processor".to_owned() } else { format!("{count} processors") }
+/// "1 processor", "2 processors".
+pub(crate) fn counted(number: usize, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }

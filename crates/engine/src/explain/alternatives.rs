@@ -76,9 +76,9 @@ impl Outcome {
 
 impl Engine {
     /// What would give an application another number of processors, or let it have them alone, or
-    /// with others: only changes that do. `own`:
-    /// the applications whose end may be named. Empty where turns are taken, and for an application
-    /// that is not there. Allocates; not for the hot path.
+    /// with others: only changes that do. `own`: the applications whose end may be named. Empty
+    /// where turns are taken, and for an application that is not there. Allocates; not for the hot
+    /// path.
     ///
     /// # Panics
     /// If an invariant is broken, as [`Self::step`]. This engine has not changed even then.

@@ -3,10 +3,11 @@
 use super::chronicle::Chronicle;
 use super::rule::Rule;
 use super::words::number;
-use crate::snapshot::{AppSnapshot, AppState};
+use crate::snapshot::{AppSnapshot, AppState, counted, load_outside};
 
 /// Programs that one sentence names, at most.
 const NAMED_MOST: usize = 3;
+const OTHER: &str = "other program";
 
 impl Chronicle {
     /// Applications that do not wait for processors of their own.
@@ -36,7 +37,7 @@ impl Chronicle {
             // Other users' programs are not known.
             _ if self.is_veiled() => format!("processors are shared out by {share}"),
             _ if others == 0 => "it is alone, and has all that can be given".to_owned(),
-            _ => format!("it shares the machine with {} by {share}", programs(others)),
+            _ => format!("it shares the machine with {} by {share}", counted(others, OTHER)),
         }
     }
 
@@ -73,11 +74,8 @@ impl Chronicle {
         let is_beside = |other: &&AppSnapshot| other.app != app.app && other.holds() && other.pus.intersects(&app.pus);
         let others: Vec<&AppSnapshot> = self.snapshot().apps.iter().filter(is_beside).collect();
         let mut names: Vec<String> = others.iter().take(NAMED_MOST).map(|other| self.called(other.app)).collect();
-        match others.len().saturating_sub(NAMED_MOST) {
-            0 => {}
-            1 => names.push("1 other program".to_owned()),
-            more => names.push(format!("{more} other programs")),
-        }
+        let more = others.len().saturating_sub(NAMED_MOST);
+        names.extend((more > 0).then(|| counted(more, OTHER)));
         let (Some(last), rest) = (names.pop(), names) else { return String::new() };
         let common = others.iter().flat_map(|other| &other.pus).filter(|pu| app.pus.contains(*pu)).collect();
         let names = if rest.is_empty() { last } else { format!("{} and {last}", rest.join(", ")) };
@@ -99,12 +97,6 @@ impl Chronicle {
 
     /// "load outside keeps 1 of 2 processors busy". `None`: there is none.
     pub fn load_outside(&self) -> Option<String> {
-        let usable = self.snapshot().usable.len() as u32;
-        let busy = self.snapshot().unmanaged.min(usable);
-        (busy > 0).then(|| format!("load outside keeps {busy} of {} busy", number(usable)))
+        load_outside(self.snapshot().unmanaged, self.snapshot().usable.len())
     }
-}
-
-fn programs(others: usize) -> String {
-    if others == 1 { "1 other program".to_owned() } else { format!("{others} other programs") }
 }

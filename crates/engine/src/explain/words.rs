@@ -5,6 +5,7 @@ use super::chronicle::{Chronicle, Decision, Pass};
 use super::effect::{Effect, Holding};
 use super::rule::{Named, Passed, Rule};
 use crate::event::{Action, Class, Event, Nanos, PageHome, Wish};
+use crate::snapshot::counted;
 use numaestro_policy::AppId;
 use numaestro_topology::{NumaNodeId, PuId, PuSet};
 use serde::Serialize;
@@ -308,7 +309,7 @@ fn left_in(cause: &Decision, decision: &Decision, app: AppId) -> AppId {
 }
 
 pub(super) fn number(processors: u32) -> String {
-    if processors == 1 { "1 processor".to_owned() } else { format!("{processors} processors") }
+    counted(processors as usize, "processor")
 }
 
 const fn class_word(class: Class) -> &'static str {

@@ -81,7 +81,7 @@ impl Picture {
             self.heard(event);
             if matches!(event, Event::Unmanaged { .. } | Event::Policy { .. }) {
                 // Reasons tell of load outside and the policy, also to those that are told nothing.
-                self.snapshot.apps.iter_mut().for_each(|app| app.why.clear());
+                self.forget_reasons();
             }
         }
         self.follow(at, actions);
@@ -95,9 +95,13 @@ impl Picture {
         }
         if !actions.is_empty() {
             // The reasons were true before.
-            self.snapshot.apps.iter_mut().for_each(|app| app.why.clear());
+            self.forget_reasons();
         }
         self.settle();
+    }
+
+    fn forget_reasons(&mut self) {
+        self.snapshot.apps.iter_mut().for_each(|app| app.why.clear());
     }
 
     fn app(&mut self, app: AppId) -> Option<&mut AppSnapshot> {
@@ -260,7 +264,7 @@ impl Picture {
                 (None, None) => (PuState::Free, None, None),
             };
         }
-        for app in apps.iter().filter(|app| is_there(app)) {
+        for app in apps.iter().filter(|app| app.holds()) {
             for pu in &app.pus {
                 let Some(entry) = pus.get_mut(pu.index()) else { continue };
                 if entry.state == PuState::Owned && entry.owner != Some(app.app) {
@@ -275,7 +279,7 @@ impl Picture {
         let pus = &self.snapshot.pus;
         let mut claims = vec![Claim::default(); pus.len()];
         for app in &self.snapshot.apps {
-            for pu in app.pus.iter().filter(|_| is_there(app)) {
+            for pu in app.pus.iter().filter(|_| app.holds()) {
                 let Some(claim) = claims.get_mut(pu.index()) else { continue };
                 claim.is_kept |= pus[pu.index()].owner == Some(app.app);
                 claim.first = claim.first.or(Some(app.app));
@@ -302,9 +306,4 @@ struct Claim {
     alone: Option<AppId>,
     /// The first that has not left it yet.
     left: Option<AppId>,
-}
-
-/// It holds the processors that it was told.
-const fn is_there(app: &AppSnapshot) -> bool {
-    !matches!(app.state, AppState::Waiting | AppState::Stopped | AppState::Wrapper)
 }
