@@ -14,10 +14,10 @@ use serde::Serialize;
 
 /// Stretches of all programs together that need no coarser steps: each is a decision or two, some
 /// ten microseconds. A program has at least one cycle of them.
-const STRETCHES_MOST: u64 = 100_000;
+const STRETCHES_IN_DETAIL: u64 = 100_000;
 /// Meetings of all programs together that need no coarser steps, each counted once for each of its
 /// processors: less than a microsecond. [`MEETINGS_LEAST`] goes before it.
-const MEETINGS_MOST: u64 = 4_000_000;
+const MEETINGS_IN_DETAIL: u64 = 4_000_000;
 
 /// A team meets at least so often in a parallel stretch: it takes the processors that it is given
 /// at the next meeting.
@@ -38,8 +38,8 @@ impl Coarseness {
         let programs = || members.iter().map(|member| &member.program);
         let stretches: u64 = programs().map(|program| program.stretches.len() as u64 * u64::from(program.times)).sum();
         let meetings: u64 = programs().map(|program| program.meetings_in_all() * u64::from(program.processors)).sum();
-        let times = |all: u64, most: u64| u32::try_from(all.div_ceil(most)).unwrap_or(u32::MAX).max(1);
-        Self { cycles: times(stretches, STRETCHES_MOST), meetings: times(meetings, MEETINGS_MOST) }
+        let times = |all: u64, in_detail: u64| u32::try_from(all.div_ceil(in_detail)).unwrap_or(u32::MAX).max(1);
+        Self { cycles: times(stretches, STRETCHES_IN_DETAIL), meetings: times(meetings, MEETINGS_IN_DETAIL) }
     }
 
     /// The coarser of two in each way.
@@ -118,5 +118,21 @@ mod tests {
         for activity in [Activity::Serial, Activity::Parallel] {
             assert_eq!(found.amount_of(activity), before.amount_of(activity));
         }
+        // 128 ms of work in each stretch: short meetings first, then fewer.
+        let begin = "do = \"parallel\", iterations = 16, work = \"1000000 ns\"";
+        let work = |text: &str| -> u64 {
+            let regions = text
+                .split("iterations = ")
+                .skip(1)
+                .map(|rest| rest.split([',', '"', ' ']).filter(|word| !word.is_empty()));
+            regions
+                .map(|mut words| {
+                    words.next().unwrap().parse::<u64>().unwrap() * words.nth(2).unwrap().parse::<u64>().unwrap()
+                })
+                .sum()
+        };
+        let (text, usual) = (found.to_toml(), before.to_toml());
+        assert!(text.contains(begin) && !usual.contains(begin), "{text}");
+        assert!(work(&text).abs_diff(128_000_000) < 1000 && work(&usual) == 16_000_000, "{text}");
     }
 }

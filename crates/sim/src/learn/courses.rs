@@ -63,11 +63,7 @@ impl Course {
         let length_ns = if part_milli < 1000 { length_ns.saturating_mul(part_milli) / 1000 } else { length_ns };
         if self.runs() && length_ns > 0 {
             let span = Span { activity: self.activity, processors: self.count, length_ns };
-            match self.recorded.run.spans.last_mut() {
-                // Most decisions are about others.
-                Some(last) if last.is_like(&span) => last.length_ns += length_ns,
-                _ => self.recorded.run.spans.push(span),
-            }
+            self.recorded.run.append(span);
         }
         self.known_until = at;
     }

@@ -105,9 +105,9 @@ struct Times {
 
 impl Times {
     fn of(run: &Measured, serial: Nanos) -> Self {
-        let sizes: BTreeSet<u32> = run.spans.iter().map(|span| span.processors.max(1)).collect();
         let hidden = if run.widest() <= 1 { serial } else { 0 };
-        let on = sizes.iter().map(|&n| (n, run.parallel_on(n).saturating_sub(if n == 1 { hidden } else { 0 }) as f64));
+        let lengths = run.parallel_lengths().into_iter().filter(|(n, _)| *n > 0);
+        let on = lengths.map(|(n, length)| (n, length.saturating_sub(if n == 1 { hidden } else { 0 }) as f64));
         Self { on: on.filter(|(_, time)| *time > 0.0).collect() }
     }
 

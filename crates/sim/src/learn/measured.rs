@@ -88,6 +88,14 @@ impl Measured {
         self.spans.iter().map(|span| span.processors).max().unwrap_or(0)
     }
 
+    /// Adds a span behind the last one. Both are one if they are alike.
+    pub(super) fn append(&mut self, span: Span) {
+        match self.spans.last_mut() {
+            Some(last) if last.is_like(&span) => last.length_ns += span.length_ns,
+            _ => self.spans.push(span),
+        }
+    }
+
     /// Length of its parallel spans by processors, nanoseconds.
     pub fn parallel_lengths(&self) -> BTreeMap<u32, Nanos> {
         let mut lengths = BTreeMap::new();
@@ -95,12 +103,6 @@ impl Measured {
             *lengths.entry(span.processors).or_default() += span.length_ns;
         }
         lengths
-    }
-
-    /// Length of its parallel spans on so many processors, nanoseconds.
-    pub fn parallel_on(&self, processors: u32) -> Nanos {
-        let those = self.spans.iter().filter(|span| span.activity == Activity::Parallel);
-        those.filter(|span| span.processors == processors).map(|span| span.length_ns).sum()
     }
 
     /// The same run with spans of at least `least` nanoseconds: a shorter one counts as the longer
@@ -139,14 +141,9 @@ impl Measured {
 
     /// Neighbours that are alike become one span.
     fn join_equals(&mut self) {
-        let mut joined: Vec<Span> = Vec::with_capacity(self.spans.len());
-        for span in self.spans.drain(..).filter(|span| span.length_ns > 0) {
-            match joined.last_mut() {
-                Some(last) if last.is_like(&span) => last.length_ns += span.length_ns,
-                _ => joined.push(span),
-            }
+        for span in std::mem::take(&mut self.spans).into_iter().filter(|span| span.length_ns > 0) {
+            self.append(span);
         }
-        self.spans = joined;
     }
 }
 
