@@ -34,7 +34,7 @@ fn single(list: &str) -> bool {
 
 /// Everything, for a terminal or a pipe.
 pub fn tell(advice: &Advice, managed: bool, nodes: &[Node], colours: bool) -> String {
-    let mut text = format!("{}\n", paint(&capital(&sentence(advice)), Tone::Strong, colours));
+    let mut text = format!("{}\n", paint(&say::capital(&sentence(advice)), Tone::Strong, colours));
     let _ = writeln!(text, "why        {}", advice.why);
     if !advice.cpus.is_empty() {
         let idle = if advice.free.is_empty() { "none: others make room first" } else { &advice.free };
@@ -73,11 +73,6 @@ fn table(advice: &Advice, nodes: &[Node]) -> String {
         ]);
     }
     columns::headed(&rows, false)
-}
-
-fn capital(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
 
 #[cfg(test)]

@@ -9,9 +9,6 @@ use numaestro_daemon::{Named, Names};
 use numaestro_engine::AppId;
 use numaestro_quantity::names::did_you_mean;
 
-/// There are not more letters than this.
-const LETTERS_MOST: usize = 100;
-
 /// The application that a word names: as the manager says, else one of those that are there; else
 /// the latest that was. `later`: what is known of the time after.
 pub fn find(known: &Known, word: &str, later: impl FnOnce() -> anyhow::Result<Known>) -> anyhow::Result<AppId> {
@@ -57,7 +54,7 @@ fn lacking(known: &Known, word: &str, later: impl FnOnce() -> anyhow::Result<Kno
 
 /// As `status` gives them to applications.
 fn is_letter(word: &str) -> bool {
-    (0..LETTERS_MOST).map(letter).take_while(|&letter| letter != '#').any(|letter| word == letter.to_string())
+    (0..).map(letter).take_while(|&letter| letter != '#').any(|letter| word == letter.to_string())
 }
 
 /// It came after the time that was asked for.

@@ -1,6 +1,7 @@
 //! The answers for people.
 
 use super::answer::{Answer, Brief, OfApp, OfCpu, OfTime, Timed};
+use crate::say;
 use std::fmt::Write;
 
 /// An answer in words.
@@ -90,7 +91,7 @@ fn of_cpu(cpu: &OfCpu, text: &mut String) {
 fn of_time(time: &OfTime, text: &mut String) {
     line(text, &format!("Policy: {}", time.policy));
     if let Some(load) = &time.load {
-        line(text, &format!("Load outside keeps{}", load.strip_prefix("load outside keeps").unwrap_or_default()));
+        line(text, &say::capital(load));
     }
     if time.apps.is_empty() {
         line(text, "No program is there.");

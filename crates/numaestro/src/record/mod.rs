@@ -28,11 +28,11 @@ use numaestro_recording::Ring;
 use runs::Run;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
+use summary::Summary;
 
 /// So long after the last event of a recording its programs may still be there, nanoseconds: a
 /// manager to which nothing happens writes nothing, and one that is killed leaves no word.
 pub const QUIET_MOST_NS: u64 = 600_000_000_000;
-use summary::Summary;
 
 /// A recording is written once a second, so its end is known no better.
 const UNKNOWN_NS: u64 = 2_000_000_000;

@@ -1,5 +1,7 @@
 //! A journal for tests of its readers.
 
+use super::numbered;
+use super::part::{Cut, Numbered, Origin, Part};
 use numaestro_engine::{AppId, Engine, Event, Settings, Wish, journal};
 
 /// Programs come, borrow and go, the policy changes: an event each millisecond from the first on.
@@ -29,4 +31,11 @@ pub fn journal() -> (Vec<String>, Engine) {
         lines.push(journal::encode_named(at, name, &event, &actions));
     }
     (lines, engine)
+}
+
+/// The lines of a part, numbered.
+pub fn part(lines: &[String], part: Part) -> anyhow::Result<impl Iterator<Item = Numbered> + 'static> {
+    let lines = lines.to_vec();
+    let read = || numbered(lines.clone().into_iter().map(Ok));
+    Cut::new(read(), part, Origin::of(read())?)
 }

@@ -84,21 +84,17 @@ impl Past {
         Ok(past)
     }
 
-    /// The end of the known time: that of the last stamp, or of the part. A recording that ends
-    /// long before its part does may end because the manager did.
+    /// The end of the known time: that of the last stamp, which a part has at its end. A journal
+    /// without times of day has no stamps; long after its last line nothing is known.
     fn known_until(&self, part: Part, last: Nanos) -> Option<Nanos> {
-        let of_stamp = |until| self.stamp.map(|stamp: Stamp| stamp.at.saturating_add(until).saturating_sub(stamp.wall));
-        let of_first = |length: u64| self.first.map(|first| first.saturating_add(length));
-        let of_part = match (part.since, part.until) {
-            (_, Some(Moment::Wall(until))) => of_stamp(until),
-            (None, Some(Moment::After(until))) => of_first(until),
+        let length = match (part.since, part.until) {
+            (None, Some(Moment::After(until))) => Some(until),
             // The part's first line is the state at its begin.
-            (Some(Moment::After(since)), Some(Moment::After(until))) => of_first(until.saturating_sub(since)),
+            (Some(Moment::After(since)), Some(Moment::After(until))) => Some(until.saturating_sub(since)),
             _ => None,
         };
-        let of_last = self.stamp.map(|stamp| stamp.at);
-        let most = last.max(of_last.unwrap_or_default()).saturating_add(QUIET_MOST_NS);
-        of_part.map(|until| until.min(most)).max(of_last)
+        let end = || Some(self.first?.saturating_add(length?).min(last.saturating_add(QUIET_MOST_NS)));
+        self.stamp.map_or_else(end, |stamp| Some(stamp.at))
     }
 
     /// Takes from a line what is not of one application.
@@ -280,7 +276,7 @@ mod tests {
         let (mut lines, _) = story::journal();
         lines.truncate(events + 1);
         lines.extend(at.map(|at| Stamp { at, wall: WALL + at }.encode()));
-        Past::read(Journal::begin("x", numbered(lines.into_iter().map(Ok)))?, part)
+        Past::read(Journal::begin("x", story::part(&lines, part)?)?, part)
     }
 
     fn length(past: &Past) -> u64 {

@@ -22,9 +22,7 @@ fn journal(is_stamped: bool) -> Vec<String> {
 }
 
 fn cut(lines: &[String], since: Option<Moment>, until: Option<Moment>) -> anyhow::Result<Vec<String>> {
-    let read = || numbered(lines.iter().map(|line| Ok(line.clone())));
-    let part = Cut::new(read(), Part { since, until }, Origin::of(read())?)?;
-    part.map(|line| Ok(line?.1)).collect()
+    story::part(lines, Part { since, until })?.map(|line| Ok(line?.1)).collect()
 }
 
 fn events(lines: &[String]) -> Vec<&String> {
