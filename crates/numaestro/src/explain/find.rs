@@ -54,7 +54,8 @@ fn lacking(known: &Known, word: &str, later: impl FnOnce() -> anyhow::Result<Kno
 
 /// As `status` gives them to applications.
 fn is_letter(word: &str) -> bool {
-    (0..).map(letter).take_while(|&letter| letter != '#').any(|letter| word == letter.to_string())
+    // A letter is one of ASCII's, so that there are not more of them.
+    (0..128).map(letter).take_while(|&letter| letter != '#').any(|letter| word == letter.to_string())
 }
 
 /// It came after the time that was asked for.
