@@ -13,6 +13,7 @@
 mod description;
 mod picture;
 mod state;
+mod steps;
 
 use crate::engine::Engine;
 use crate::event::{Action, Event, Nanos};
@@ -219,8 +220,20 @@ fn content(line: &str) -> Option<&str> {
 /// # Errors
 /// The line cannot be read.
 pub fn decode(line: &str) -> Result<(Nanos, Event, Vec<Action>), JournalError> {
-    let body = Body::read(line)?;
-    Ok((body.at, body.event.into_owned(), body.actions.into_owned()))
+    let (at, _, event, actions) = decode_named(line)?;
+    Ok((at, event, actions))
+}
+
+/// The same, with the name that people give the application that arrives.
+///
+/// # Errors
+/// The line cannot be read.
+pub fn decode_named(line: &str) -> Result<(Nanos, Option<String>, Event, Vec<Action>), JournalError> {
+    // A mistake is told with its place in the whole line.
+    steps::read(line).or_else(|_| {
+        let Body { at, name, event, actions } = Body::read(line)?;
+        Ok((at, name.map(Cow::into_owned), event.into_owned(), actions.into_owned()))
+    })
 }
 
 fn text(line: &impl Serialize) -> String {

@@ -4,7 +4,6 @@
 use crate::bitmap::{Bitmap, Bits};
 use crate::id::PuId;
 use crate::list;
-use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
@@ -180,7 +179,7 @@ macro_rules! set {
 
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+                list::deserialize(deserializer).map(Self)
             }
         }
 

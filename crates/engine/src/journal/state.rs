@@ -4,7 +4,7 @@
 //! {"at":1000,"state":{"now":990,"policy":"equi",…},"names":{"3":"cg"}}
 //! ```
 
-use super::{JournalError, text};
+use super::{JournalError, content, text};
 use crate::event::Nanos;
 use crate::snapshot::Snapshot;
 use numaestro_policy::AppId;
@@ -35,6 +35,9 @@ impl State {
     /// # Errors
     /// It is another line, or one that a newer program wrote.
     pub fn decode(line: &str) -> Result<Self, JournalError> {
+        if content(line) != Some("state") {
+            return Err(JournalError::new("it says no state"));
+        }
         serde_json::from_str(line).map_err(JournalError::new)
     }
 }
