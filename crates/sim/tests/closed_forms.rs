@@ -14,7 +14,7 @@ use numaestro_sim::dist::Dist;
 use numaestro_sim::machine::{Model, System, read as machine_file};
 use numaestro_sim::memory::Contention;
 use numaestro_sim::outcome::{JobRecord, Outcome};
-use numaestro_sim::program::{Body, Data, PagePlace, Phase, Program, Refs, Split, Wait};
+use numaestro_sim::program::{Body, Data, PagePlace, Phase, Program, Refs, Split, Stretch, Wait};
 use numaestro_sim::random::{Purpose, Stream};
 use numaestro_sim::read::{NoFiles, Text};
 use numaestro_sim::speedup::Curve;
@@ -43,7 +43,7 @@ fn serial(work: Dist) -> Program {
 /// A job of so much work that has no threads: on one processor a fluid, so that several share it at
 /// once.
 fn fluid(work: Dist) -> Program {
-    let body = Body::Curve { work, curve: Curve::Linear, resize_ns: 0 };
+    let body = Body::curve(work, Curve::Linear, 0);
     Program { name: "curve".to_owned(), ..Program { body, ..program(1, Vec::new()) } }
 }
 
@@ -353,8 +353,8 @@ fn curves_do_their_work_exactly_whatever_they_have_meanwhile() {
         let mut order = source.clone();
         let works: Vec<(Curve, f64)> = std::iter::from_fn(|| order.next())
             .map(|arrival| match &arrival.program.body {
-                Body::Curve { work: Dist::Constant(work), curve, .. } => (curve.clone(), *work),
-                other => panic!("a curve of constant work: {other:?}"),
+                Body::Curve { stretches, curve, .. } => (curve.clone(), stretches.iter().map(Stretch::mean_work).sum()),
+                other @ Body::Phases(_) => panic!("a curve of constant work: {other:?}"),
             })
             .collect();
         let mut progress = Progress {

@@ -5,7 +5,7 @@ use numaestro_sim::dist::Dist;
 use numaestro_sim::machine::Op;
 use numaestro_sim::program::{
     self, Analyzer, Asks, Body, Class, Data, Limits, PagePlace, Part, Phase, PhaseSource, Program, Refs, Split,
-    Vacates, Wait, Work,
+    Stretch, Vacates, Wait, Work,
 };
 use numaestro_sim::read::Text;
 use numaestro_sim::speedup::Curve;
@@ -119,7 +119,7 @@ fn everything_there_is() {
     assert_eq!(programs[0], mm);
     let curve = Curve::Downey { average: 8.0, sigma: 0.5 };
     let work = Dist::Choice(vec![(1e9, 1.0), (3e9, 0.5)]);
-    assert_eq!(programs[1].body, Body::Curve { work, curve, resize_ns: 1_000_000 });
+    assert_eq!(programs[1].body, Body::curve(work, curve, 1_000_000));
     assert_eq!(programs[1].limits.max, 12);
 }
 
@@ -241,9 +241,34 @@ fn mistakes_in_programs() {
         ("resize = \"1 ms\"", "phase_source = \"manager\""),
         39,
         "program.job.phase_source",
-        "no phases to be known",
+        "no threads to look at",
     ));
     assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[test]
+fn a_curve_may_have_stretches() {
+    let text = |more: &str| format!("[[program]]\nname = \"p\"\nprocessors = 4\ncurve = \"linear\"\n{more}\n");
+    let program = "stretches = [{ serial = \"2 ms\" }, { parallel = { exponential = 40 } }, { pause = 5 }]\ntimes = 3\n\
+                   phase_source = \"nobody\"";
+    let read_program = &read(&text(program))[0];
+    let amount = Dist::Constant;
+    let stretches =
+        vec![Stretch::Serial(amount(2e6)), Stretch::Parallel(Dist::Exponential(40.0)), Stretch::Pause(amount(5.0))];
+    assert_eq!(read_program.body, Body::Curve { stretches, times: 3, curve: Curve::Linear, resize_ns: 0 });
+    assert_eq!(read_program.asks, Asks::Once(PhaseSource::Nobody));
+    let wrong = [
+        ("", "`work` is missing"),
+        ("work = 1\nstretches = [{ serial = 1 }]", "not both"),
+        ("stretches = []", "a list of { parallel = work }"),
+        ("stretches = [{ tasks = 1 }]", "a list of { parallel = work }"),
+        ("stretches = [{ serial = 1, pause = 2 }]", "unknown field"),
+        ("stretches = [{ serial = 1 }]\ntimes = 0", "from 1"),
+    ];
+    for (more, problem) in wrong {
+        let mistake = program::read(Text::new("p.toml", &text(more))).expect_err(more);
+        assert!(mistake.problem.contains(problem), "{more}: {mistake}");
+    }
 }
 
 #[test]

@@ -9,7 +9,9 @@ mod world_support;
 
 use numaestro_sim::dist::Dist;
 use numaestro_sim::machine::{AccessClass, Model, Op, System};
-use numaestro_sim::program::{Data, PagePlace, Part, Phase, Program, Refs, Split, Vacates, Wait, Work};
+use numaestro_sim::program::{
+    Asks, Body, Data, PagePlace, Part, Phase, PhaseSource, Program, Refs, Split, Stretch, Vacates, Wait, Work,
+};
 use numaestro_sim::speedup::Curve;
 use numaestro_topology::synthetic;
 use proptest::collection::vec;
@@ -79,6 +81,15 @@ fn shape() -> impl Strategy<Value = Curve> {
     ]
 }
 
+fn stretch() -> impl Strategy<Value = Stretch> {
+    let amount = || (1..1_000_000u64).prop_map(|amount| Dist::Constant((amount * 2 + 1) as f64));
+    prop_oneof![
+        amount().prop_map(Stretch::Parallel),
+        amount().prop_map(Stretch::Serial),
+        amount().prop_map(Stretch::Pause)
+    ]
+}
+
 fn any_program() -> impl Strategy<Value = Program> {
     let data = |name: &str, split, place| Data { name: name.to_owned(), pages: 8, split, place };
     let memory = vec![
@@ -95,7 +106,14 @@ fn any_program() -> impl Strategy<Value = Program> {
     // Odd work, so that curves do not end at the same nanosecond.
     let curves = (1..7u32, 1..3_000_000u64, shape(), 0..20_000u64)
         .prop_map(|(processors, work, shape, resize)| curve(processors, (work * 2 + 1) as f64, shape, resize));
-    prop_oneof![4 => phases, 1 => curves]
+    let stretched = (1..7u32, vec(stretch(), 1..5), 1..4u32, shape(), 0..20_000u64).prop_map(
+        |(processors, stretches, times, curve, resize_ns)| Program {
+            asks: Asks::Once(PhaseSource::Nobody),
+            body: Body::Curve { stretches, times, curve, resize_ns },
+            ..program(processors, Vec::new())
+        },
+    );
+    prop_oneof![8 => phases, 1 => curves, 1 => stretched]
 }
 
 /// Both simulators on the same jobs. False if the naive one cannot tell that story.

@@ -2,7 +2,7 @@
 //! and on nothing else.
 
 use numaestro_sim::dist::Dist;
-use numaestro_sim::program::{self, Body, Program};
+use numaestro_sim::program::{self, Body, Program, Stretch};
 use numaestro_sim::read::Text;
 use numaestro_sim::speedup::Curve;
 use numaestro_sim::workload::batch::{Batch, BatchJob, Demand, Estimates, Fit, Turn, offered};
@@ -177,8 +177,8 @@ fn batches_are_fitted() {
 
 /// Run time of an arrival on `n` processors, by its curve.
 fn run_on(arrival: &Arrival, n: u32) -> f64 {
-    let Body::Curve { work, curve, .. } = &arrival.program.body else { panic!("no curve") };
-    work.mean() / curve.speedup(n)
+    let Body::Curve { stretches, curve, .. } = &arrival.program.body else { panic!("no curve") };
+    stretches.iter().map(Stretch::mean_work).sum::<f64>() / curve.speedup(n)
 }
 
 #[test]

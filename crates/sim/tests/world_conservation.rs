@@ -6,7 +6,7 @@ mod world_support;
 use numaestro_engine::{Action, Event};
 use numaestro_sim::dist::Dist;
 use numaestro_sim::machine::{Costs, System};
-use numaestro_sim::program::{Asks, Body, Class, Phase, PhaseSource, Program, Vacates, Wait, Work};
+use numaestro_sim::program::{Asks, Body, Class, Phase, PhaseSource, Program, Stretch, Vacates, Wait, Work};
 use numaestro_sim::speedup::Curve;
 use numaestro_sim::world::Observer;
 use proptest::prelude::*;
@@ -80,11 +80,20 @@ fn phase() -> impl Strategy<Value = Phase> {
     })
 }
 
+fn stretch() -> impl Strategy<Value = Stretch> {
+    prop_oneof![
+        amount().prop_map(Stretch::Parallel),
+        amount().prop_map(Stretch::Serial),
+        amount().prop_map(Stretch::Pause)
+    ]
+}
+
 fn program() -> impl Strategy<Value = Program> {
     let body = prop_oneof![
-        9 => proptest::collection::vec(phase(), 1..5).prop_map(Body::Phases),
-        1 => (amount(), 0..500_000u64).prop_map(|(work, resize_ns)| Body::Curve {
-            work,
+        8 => proptest::collection::vec(phase(), 1..5).prop_map(Body::Phases),
+        2 => (proptest::collection::vec(stretch(), 1..4), 1..4u32, 0..500_000u64).prop_map(|(stretches, times, resize_ns)| Body::Curve {
+            stretches,
+            times,
             curve: Curve::Amdahl(0.2),
             resize_ns
         }),

@@ -7,7 +7,8 @@ use numaestro_engine::{Action, AppId, Event};
 use numaestro_sim::dist::Dist;
 use numaestro_sim::machine::System;
 use numaestro_sim::outcome::{JobRecord, Outcome};
-use numaestro_sim::program::{Asks, Phase, PhaseSource, Program, Wait, Work};
+use numaestro_sim::program::{Asks, Body, Phase, PhaseSource, Program, Stretch, Wait, Work};
+use numaestro_sim::speedup::Curve;
 use numaestro_sim::world::Observer;
 use world_support::{each, machine, program, run_with, setup};
 
@@ -88,6 +89,37 @@ fn a_phase_is_said_at_once_or_found_after_a_while_or_never_known() {
     let turnaround = |outcome: &Outcome| outcome.jobs.iter().find(|job| job.job == 1).map(JobRecord::response);
     let [said, found, unknown] = [said, found, unknown].map(|(_, outcome)| turnaround(&outcome));
     assert!(said < found && found < unknown, "the other gets lent processors: {said:?} {found:?} {unknown:?}");
+}
+
+#[test]
+fn a_curve_lends_in_its_serial_stretches_and_pauses() {
+    let ms = |time: u64| Dist::Constant((time * MS) as f64);
+    let of = |stretches: Vec<Stretch>, source| {
+        let body = Body::Curve { stretches, times: 1, curve: Curve::Linear, resize_ns: 0 };
+        Program { asks: Asks::Once(source), body, ..program(4, Vec::new()) }
+    };
+    let ends = |source| {
+        let stretches =
+            vec![Stretch::Parallel(ms(80)), Stretch::Serial(ms(60)), Stretch::Pause(ms(20)), Stretch::Parallel(ms(80))];
+        let programs = [of(stretches, source), of(vec![Stretch::Parallel(ms(820))], source)];
+        let model = machine(4, System::RoundRobin, 3 * MS);
+        let mut journal = Journal::default();
+        let programs = programs.into_iter().map(|program| (0, program)).collect();
+        let outcome = run_with(setup(model, "equi", 1), programs, &mut journal);
+        let end = |job| outcome.jobs.iter().find(|record| record.job == job).map_or(0, |record| record.ended);
+        (journal.phases(), [end(0), end(1)])
+    };
+    let near = |found: [u64; 2], expected: [u64; 2]| {
+        found.into_iter().zip(expected).all(|(found, expected)| found.abs_diff(expected * MS) < 1000)
+    };
+    // Parallel for 40 ms on two processors, twice. The other has two processors, three while the
+    // first is serial, four while it pauses and when it has ended.
+    let (said, with) = ends(PhaseSource::Program);
+    assert!(near(with, [160, 260]), "{with:?}");
+    let words: Vec<&str> = said.iter().map(|(word, _)| *word).collect();
+    assert_eq!(words, ["sequential", "blocked", "parallel"]);
+    let (unknown, without) = ends(PhaseSource::Nobody);
+    assert!(near(without, [160, 285]) && unknown.is_empty(), "{without:?}, {unknown:?}");
 }
 
 #[test]

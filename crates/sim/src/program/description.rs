@@ -224,6 +224,34 @@ pub enum Phase {
     },
 }
 
+/// A time in which a program that is only a curve does one thing.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Stretch {
+    /// It works at the rate of its curve; nanoseconds on one processor.
+    Parallel(Dist),
+    /// It works on one processor, nanoseconds.
+    Serial(Dist),
+    /// It is off the processors (input, output), nanoseconds.
+    Pause(Dist),
+}
+
+impl Stretch {
+    /// Its length or its work, nanoseconds.
+    pub const fn amount(&self) -> &Dist {
+        match self {
+            Self::Parallel(amount) | Self::Serial(amount) | Self::Pause(amount) => amount,
+        }
+    }
+
+    /// Mean processor time, nanoseconds.
+    pub fn mean_work(&self) -> f64 {
+        match self {
+            Self::Parallel(work) | Self::Serial(work) => work.mean(),
+            Self::Pause(_) => 0.0,
+        }
+    }
+}
+
 /// The behaviour of a program.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Body {
@@ -232,13 +260,22 @@ pub enum Body {
     /// Only a speedup curve: work W is done at rate S(n) on n processors (logs, allocation
     /// studies). Has no threads.
     Curve {
-        /// Nanoseconds on one processor.
-        work: Dist,
+        /// What it does one after the other; at least one.
+        stretches: Vec<Stretch>,
+        /// The number of times that the stretches follow each other, at least 1.
+        times: u32,
         /// Speedup.
         curve: Curve,
         /// Cost of a change of its processors, nanoseconds.
         resize_ns: Nanos,
     },
+}
+
+impl Body {
+    /// A curve with so much work, nanoseconds on one processor, in one stretch.
+    pub fn curve(work: Dist, curve: Curve, resize_ns: Nanos) -> Self {
+        Self::Curve { stretches: vec![Stretch::Parallel(work)], times: 1, curve, resize_ns }
+    }
 }
 
 /// The limits that a program declares when it arrives.

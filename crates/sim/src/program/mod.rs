@@ -15,7 +15,8 @@ mod read;
 pub use analyzer::Analyzer;
 pub(crate) use description::PROCESSORS_MAX;
 pub use description::{
-    Asks, Body, Data, DataId, Limits, PagePlace, Part, Phase, PhaseSource, Program, Refs, Split, Vacates, Wait, Work,
+    Asks, Body, Data, DataId, Limits, PagePlace, Part, Phase, PhaseSource, Program, Refs, Split, Stretch, Vacates,
+    Wait, Work,
 };
 pub use numaestro_engine::Class;
 pub(crate) use read::all;

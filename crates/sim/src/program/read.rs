@@ -41,11 +41,15 @@
 //!                                               # { table = [[processors, speedup], ..] }
 //! ```
 //! and `do = "tasks"` (`count`, `work`, `refs`), `"pause"` (`time`), `"request"` (`processors`),
-//! `"repeat"` (`times`, `phases`). Instead of phases a program may have `work` (on one processor),
-//! `curve` (with "linear" and `{ rigid = n }` too) and `resize`, a time.
+//! `"repeat"` (`times`, `phases`). Instead of phases a program may be a `curve` (with
+//! "linear" and `{ rigid = n }` too), with `work` (on one processor), or with `stretches` such as
+//! `[{ serial = "2 ms" }, { parallel = "40 ms" }, { pause = "5 ms" }]` that follow each other
+//! `times` times, and with `resize`, a time.
 
 use super::amount::{self, Unit};
-use super::description::{Asks, Body, Data, Limits, PROCESSORS_MAX, PagePlace, PhaseSource, Program, Split, Vacates};
+use super::description::{
+    Asks, Body, Data, Limits, PROCESSORS_MAX, PagePlace, PhaseSource, Program, Split, Stretch, Vacates,
+};
 use super::{analyzer, phases};
 use crate::read::fields::{Field, Fields};
 use crate::read::tree::Node;
@@ -130,7 +134,7 @@ const VACATES: [(&str, Vacates); 3] =
     [("at-once", Vacates::AtOnce), ("task", Vacates::Task), ("region", Vacates::Region)];
 
 /// The way in which a program asks, and by whom its phases become known. One that says how many
-/// processors it can use has said all, and a curve has no phases.
+/// processors it can use has said all. A curve has no threads that the manager could look at.
 fn asks(fields: &mut Fields<'_>, body: &Body) -> Result<Asks, Mistake> {
     let asks = fields.read("asks", |field| field.one_of(&ASKS))?.unwrap_or(Asks::Once(PhaseSource::default()));
     let Some(field) = fields.get("phase_source") else { return Ok(asks) };
@@ -139,10 +143,10 @@ fn asks(fields: &mut Fields<'_>, body: &Body) -> Result<Asks, Mistake> {
         (Asks::Runnable | Asks::Creation, _) => {
             Err(field.mistake("only of a program with asks = \"once\" are phases to be known"))
         }
-        (Asks::Once(_), Body::Curve { .. }) => {
-            Err(field.mistake("a program that is only a curve has no phases to be known"))
+        (Asks::Once(_), Body::Curve { .. }) if matches!(source, PhaseSource::Manager | PhaseSource::Threads) => {
+            Err(field.mistake("a program that is only a curve has no threads to look at: \"program\" or \"nobody\""))
         }
-        (Asks::Once(_), Body::Phases(_)) => Ok(Asks::Once(source)),
+        (Asks::Once(_), _) => Ok(Asks::Once(source)),
     }
 }
 
@@ -155,9 +159,39 @@ fn body(fields: &mut Fields<'_>, data: &[Data], processors: u32) -> Result<Body,
         return Err(list.mistake("a program has phases or a curve, not both"));
     }
     let curve = amount::curve(&curve)?;
-    let work = amount::dist(&fields.need("work", "its time on one processor")?, Unit::Time)?;
+    let stretches = match (fields.get("stretches"), fields.get("work")) {
+        (Some(_), Some(work)) => return Err(work.mistake("a curve has work or stretches, not both")),
+        (Some(list), None) => stretches(&list)?,
+        (None, Some(work)) => vec![Stretch::Parallel(amount::dist(&work, Unit::Time)?)],
+        (None, None) => return Err(fields.mistake("`work` is missing: its time on one processor; or `stretches`")),
+    };
+    let times = fields.read("times", |field| field.whole32(1..=1 << 30))?.unwrap_or(1);
     let resize_ns = fields.read("resize", |field| field.nanos())?.unwrap_or(0);
-    Ok(Body::Curve { work, curve, resize_ns })
+    Ok(Body::Curve { stretches, times, curve, resize_ns })
+}
+
+const STRETCHES: &str = "a list of { parallel = work }, { serial = work } and { pause = time }";
+
+fn stretches(field: &Field<'_>) -> Result<Vec<Stretch>, Mistake> {
+    let items = field.items().map_err(|_| field.wrong(STRETCHES))?;
+    if items.is_empty() {
+        return Err(field.wrong(STRETCHES));
+    }
+    items.iter().map(stretch).collect()
+}
+
+fn stretch(field: &Field<'_>) -> Result<Stretch, Mistake> {
+    let mut fields = field.table().ok_or_else(|| field.wrong(STRETCHES))?;
+    let kinds = ["parallel", "serial", "pause"];
+    let found = kinds.into_iter().find_map(|kind| Some((kind, fields.get(kind)?)));
+    let (kind, amount) = found.ok_or_else(|| field.wrong(STRETCHES))?;
+    let amount = amount::dist(&amount, Unit::Time)?;
+    fields.finish()?;
+    Ok(match kind {
+        "parallel" => Stretch::Parallel(amount),
+        "serial" => Stretch::Serial(amount),
+        _ => Stretch::Pause(amount),
+    })
 }
 
 fn data(field: &Field<'_>) -> Result<Vec<Data>, Mistake> {

@@ -218,10 +218,10 @@ fn program(demand: Demand) -> Program {
     let (name, processors, min, body) = match demand {
         Demand::Rigid { size, run_ns } => {
             let work = Dist::Constant(f64::from(size) * run_ns as f64);
-            ("rigid", size, size, Body::Curve { work, curve: Curve::Rigid(size), resize_ns: 0 })
+            ("rigid", size, size, Body::curve(work, Curve::Rigid(size), 0))
         }
         Demand::Malleable { work_ns, curve, most } => {
-            ("malleable", most, 1, Body::Curve { work: Dist::Constant(work_ns as f64), curve, resize_ns: 0 })
+            ("malleable", most, 1, Body::curve(Dist::Constant(work_ns as f64), curve, 0))
         }
     };
     Program {

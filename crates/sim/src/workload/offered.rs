@@ -1,12 +1,14 @@
 //! The work that programs bring: it is the work at full speed, memory references not counted.
 
-use crate::program::{Body, Phase, Program, Work};
+use crate::program::{Body, Phase, Program, Stretch, Work};
 
 /// Mean processor time of one run of a program, nanoseconds: the computation of its threads,
 /// without references, waiting, or the additions of a region's speedup curve.
 pub fn mean_work(program: &Program) -> f64 {
     match &program.body {
-        Body::Curve { work, .. } => work.mean(),
+        Body::Curve { stretches, times, .. } => {
+            stretches.iter().map(Stretch::mean_work).sum::<f64>() * f64::from(*times)
+        }
         Body::Phases(phases) => of_phases(phases),
     }
 }

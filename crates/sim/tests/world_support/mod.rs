@@ -48,7 +48,7 @@ pub fn program(processors: u32, phases: Vec<Phase>) -> Program {
 
 /// A program that is only a curve.
 pub fn curve(processors: u32, work: f64, curve: Curve, resize_ns: u64) -> Program {
-    Program { body: Body::Curve { work: Dist::Constant(work), curve, resize_ns }, ..program(processors, Vec::new()) }
+    Program { body: Body::curve(Dist::Constant(work), curve, resize_ns), ..program(processors, Vec::new()) }
 }
 
 /// A region in which every thread draws its own work.

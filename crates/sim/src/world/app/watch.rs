@@ -101,7 +101,7 @@ impl Watch {
         }
     }
 
-    /// Work between two reports of a curve with so much work in all, nanoseconds.
+    /// Work between two reports of a curve with so much parallel work in all, nanoseconds.
     pub fn chunk(&self, work: Nanos) -> Nanos {
         self.rules.map_or(work, |rules| (work / u64::from(rules.iterations.max(1))).max(1))
     }

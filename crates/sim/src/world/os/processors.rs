@@ -341,12 +341,12 @@ impl Processors {
         thread.unpaced = false;
     }
 
-    /// A curve is on `pus` from now on, instead of on its set. True if another curve is on a
+    /// A curve is on `pus` from now on, and `was` on those. True if another curve is on a
     /// processor that it leaves or comes to.
-    pub fn occupy(&mut self, app: u32, pus: &PuSet) -> bool {
-        let Tenant { id, job, set, .. } = &self.tenants[app as usize];
-        let left = set.iter().filter(|&pu| !pus.contains(pu)).map(|pu| (pu, false));
-        let come = pus.iter().filter(|&pu| !set.contains(pu)).map(|pu| (pu, true));
+    pub fn occupy(&mut self, app: u32, was: &PuSet, pus: &PuSet) -> bool {
+        let Tenant { id, job, .. } = &self.tenants[app as usize];
+        let left = was.iter().filter(|&pu| !pus.contains(pu)).map(|pu| (pu, false));
+        let come = pus.iter().filter(|&pu| !was.contains(pu)).map(|pu| (pu, true));
         let mut shared = false;
         for (pu, comes) in left.chain(come) {
             shared |= self.pus.occupy(pu.0, comes);

@@ -35,7 +35,7 @@ pub fn carry_out(app: &mut App, host: &mut Host, action: &Action) -> Effect {
         Action::Pages { home, .. } => host.os.spaces().rehome(app.slot, *home, host.clock.now()),
         Action::Force { epoch, .. } => force(app, host, *epoch),
         Action::Stop { .. } => return Effect { crowds: stop(app, host), ..Effect::default() },
-        Action::Continue { .. } => let_go_on(app, host),
+        Action::Continue { .. } => return Effect { crowds: let_go_on(app, host), ..Effect::default() },
         // An application that has had a processor has only been refused a request.
         Action::Refuse { .. } => return Effect { refused: app.notices.epoch() == 0, ..Effect::default() },
     }
@@ -91,7 +91,7 @@ fn target(
 fn begin(app: &mut App, host: &mut Host) {
     app.record.started = host.clock.now();
     host.note(Line::Start, app.record.job, 0, 0);
-    if app.activity != Activity::Curve {
+    if !matches!(app.program.body, Body::Curve { .. }) {
         team::spawn(app, host);
         app.places.settle();
         phases::advance(app, host);
@@ -142,10 +142,11 @@ fn stop(app: &mut App, host: &mut Host) -> bool {
     crowds
 }
 
-/// It goes on, on the processors that it was told last.
-fn let_go_on(app: &mut App, host: &mut Host) {
+/// It goes on, on the processors that it was told last. True if other curves have other parts of
+/// them.
+fn let_go_on(app: &mut App, host: &mut Host) -> bool {
     if !host.os.unstop(app.slot) {
-        return;
+        return false;
     }
     host.note(Line::Continue, app.record.job, 0, 0);
     let cost = host.costs.stop_ns;
@@ -167,4 +168,5 @@ fn let_go_on(app: &mut App, host: &mut Host) {
         Some(Deferred::Resume) => phases::resume(app, host),
         Some(Deferred::Answer) => phases::answered(app, host),
     }
+    false
 }

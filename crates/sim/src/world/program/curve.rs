@@ -1,31 +1,37 @@
 //! Applications that are only a speedup curve. Where several of them share a processor, each has a
 //! part of it, and the speedup is that of n processors times the mean part. Threads of other
 //! applications on the same processor are not in their way.
+//!
+//! A serial stretch takes time of the first processor only, a pause of none.
 
 use super::measure;
-use crate::program::Body;
-use crate::world::app::{Activity, App};
+use crate::Nanos;
+use crate::program::{Body, Program, Stretch};
+use crate::world::app::{Activity, App, Doing};
 use crate::world::host::Host;
 use crate::world::log::Line;
 use crate::world::queue::{Happening, Key, Rank};
+use crate::world::shell::Allocation;
 use numaestro_topology::PuSet;
 
 /// Its processors change to `pus`; its set has not changed yet. True if that changes the parts of
 /// other curves.
 pub fn change(app: &mut App, host: &mut Host, pus: &PuSet) -> bool {
     advance(app, host);
-    let Body::Curve { work, resize_ns, .. } = &app.program.body else { return false };
+    let Body::Curve { resize_ns, .. } = &app.program.body else { return false };
     let size = pus.len() as u32;
     if app.activity == Activity::Waiting {
-        let work = app.draws.once(1, work);
         app.activity = Activity::Curve;
-        app.curve.begin(host.clock.now(), work, app.watch.chunk(work), size);
+        app.curve.begin(host.clock.now(), part(app), size);
+        if !begin_stretch(app, host, pus) {
+            return end(app, host);
+        }
     } else {
         app.curve.resize(size, *resize_ns);
     }
-    let shared = host.os.cpus().occupy(app.slot, pus);
-    rate(app, host, size, host.os.part_of_curve(pus));
-    shared
+    let crowds = occupy(app, host, pus);
+    rate(app, host, pus);
+    crowds
 }
 
 /// It makes no progress until it is rated again.
@@ -33,10 +39,14 @@ pub fn halt(app: &App, host: &mut Host) {
     host.clock.complete_curve(app.slot, Key::NEVER);
 }
 
-/// It goes on after so many nanoseconds.
-pub fn go_on(app: &mut App, host: &mut Host, cost: u64) {
+/// It goes on after so many nanoseconds. True if that changes the parts of other curves.
+pub fn go_on(app: &mut App, host: &mut Host, cost: u64) -> bool {
+    advance(app, host);
     app.curve.stall(cost);
-    rate_own(app, host);
+    let pus = host.os.set(app.slot).clone();
+    let crowds = occupy(app, host, &pus);
+    rate(app, host, &pus);
+    crowds
 }
 
 /// A curve has come to processors of other curves, or left them: its part changes though its set
@@ -44,43 +54,116 @@ pub fn go_on(app: &mut App, host: &mut Host, cost: u64) {
 pub fn rate_again(app: &mut App, host: &mut Host) {
     if app.activity == Activity::Curve {
         advance(app, host);
-        rate_own(app, host);
+        let pus = host.os.set(app.slot).clone();
+        rate(app, host, &pus);
     }
+}
+
+/// A part of its work is done, or a stretch, or all. True if that changes the parts of other
+/// curves.
+pub fn part_ended(app: &mut App, host: &mut Host) -> bool {
+    advance(app, host);
+    let part = app.curve.ends();
+    let pus = host.os.set(app.slot).clone();
+    let mut crowds = false;
+    if app.curve.stretch_is_done() {
+        host.log.count(1);
+        let line = if app.curve.doing() == Doing::Pause { Line::Resume } else { Line::Segment };
+        host.note(line, app.record.job, 0, 0);
+        if !begin_stretch(app, host, &pus) {
+            return end(app, host);
+        }
+        crowds = occupy(app, host, &pus);
+    }
+    rate(app, host, &pus);
+    if let Some((work, elapsed)) = part {
+        measure::part(app, host, work, elapsed);
+    }
+    crowds
 }
 
 fn advance(app: &mut App, host: &Host) {
     if app.activity == Activity::Curve {
         let elapsed = app.curve.advance(host.clock.now());
-        app.record.cpu_ns += elapsed * host.os.set(app.slot).len() as u64;
+        app.record.cpu_ns += elapsed * app.curve.on().len() as u64;
     }
 }
 
-fn rate_own(app: &mut App, host: &mut Host) {
-    let pus = host.os.set(app.slot);
-    rate(app, host, pus.len() as u32, host.os.part_of_curve(pus));
+/// It takes time of the processors, of these at most, that its stretch needs. True if that changes
+/// the parts of other curves.
+fn occupy(app: &mut App, host: &mut Host, pus: &PuSet) -> bool {
+    let on = match app.curve.doing() {
+        Doing::Parallel => pus.clone(),
+        Doing::Serial => pus.first().into_iter().collect(),
+        Doing::Pause => PuSet::new(),
+    };
+    let was = app.curve.move_to(on);
+    host.os.cpus().occupy(app.slot, &was, app.curve.on())
 }
 
-/// It has so many processors, and this part of each.
-fn rate(app: &mut App, host: &mut Host, size: u32, part: f64) {
+/// It has these processors, and a part of each.
+fn rate(app: &mut App, host: &mut Host, pus: &PuSet) {
     let Body::Curve { curve, .. } = &app.program.body else { return };
-    app.record.threads = app.record.threads.max(size);
-    let ends = app.curve.set_rate(curve.speedup(size) * part);
+    let part = host.os.part_of_curve(app.curve.on());
+    let threads = app.curve.on().len() as u32;
+    app.record.threads = app.record.threads.max(threads);
+    let rate = match app.curve.doing() {
+        Doing::Parallel => curve.speedup(pus.len() as u32) * part,
+        Doing::Serial if pus.is_empty() => 0.0,
+        Doing::Serial => part,
+        Doing::Pause => 1.0,
+    };
+    let ends = app.curve.set_rate(rate);
     host.clock.complete_curve(app.slot, Key::new(ends, Rank::Segment));
 }
 
-/// A part of its work is done, or all. True if that changes the parts of other curves.
-pub fn part_ended(app: &mut App, host: &mut Host) -> bool {
-    advance(app, host);
-    let part = app.watch.chunk(app.curve.work());
-    if let Some((work, elapsed)) = app.curve.next_part(host.clock.now(), part) {
-        rate_own(app, host);
-        measure::part(app, host, work, elapsed);
-        return false;
+/// Its next stretch begins on these processors, and the engine may learn of it. False: there is
+/// none.
+fn begin_stretch(app: &mut App, host: &mut Host, pus: &PuSet) -> bool {
+    let number = app.curve.begun();
+    let Some((doing, length)) = stretch(app, number) else { return false };
+    let was = app.curve.doing();
+    app.curve.stretch(doing, length);
+    let out = &mut host.outbox;
+    if was == Doing::Pause {
+        app.notices.resume(out);
     }
+    let own = |busy: usize| Allocation { set: pus, busy: pus.iter().take(busy) };
+    match doing {
+        Doing::Parallel => _ = app.notices.fork(app.program.processors, own(pus.len()), out),
+        Doing::Serial => app.notices.serial(length, own(1), out),
+        Doing::Pause => app.notices.pause(length, own(0), out),
+    }
+    true
+}
+
+/// What it does in a stretch, from 0 on, and the stretch's length.
+fn stretch(app: &App, number: u64) -> Option<(Doing, Nanos)> {
+    let stretch = nth(&app.program, number)?;
+    let length = app.draws.once(number + 1, stretch.amount());
+    Some((Doing::from(stretch), length))
+}
+
+fn nth(program: &Program, number: u64) -> Option<&Stretch> {
+    let Body::Curve { stretches, times, .. } = &program.body else { return None };
+    let count = stretches.len() as u64;
+    (number < count * u64::from(*times)).then(|| &stretches[(number % count) as usize])
+}
+
+/// Parallel work after which it measures itself, nanoseconds on one processor.
+fn part(app: &App) -> Nanos {
+    if !app.watch.is_on() {
+        return Nanos::MAX;
+    }
+    let all = (0..).map_while(|number| stretch(app, number));
+    app.watch.chunk(all.filter(|(doing, _)| *doing == Doing::Parallel).map(|(_, length)| length).sum())
+}
+
+/// All is done. True if that changes the parts of other curves.
+fn end(app: &mut App, host: &mut Host) -> bool {
     halt(app, host);
     app.activity = Activity::Over;
-    host.log.count(1);
-    host.note(Line::Segment, app.record.job, 0, 0);
     host.clock.expect(host.clock.now(), Rank::End, Happening::End(app.slot));
-    host.os.cpus().occupy(app.slot, &PuSet::new())
+    let was = app.curve.move_to(PuSet::new());
+    host.os.cpus().occupy(app.slot, &was, &PuSet::new())
 }

@@ -3,6 +3,7 @@
 //! same engine. Where both can tell a story they must tell the same, line by line.
 //! Its programs ask once for processors and leave them at meetings; its turns fold no teams.
 
+mod curves;
 mod phases;
 mod references;
 mod turns;
@@ -11,7 +12,7 @@ use super::support::Entry;
 use numaestro_engine::{Action, AppId, Engine, Event, Needs, Settings, Wish};
 use numaestro_sim::dist::Dist;
 use numaestro_sim::machine::Model;
-use numaestro_sim::program::{Body, Phase, Program};
+use numaestro_sim::program::{Body, Phase, Program, Stretch};
 use numaestro_topology::{NumaNodeId, PuId, PuSet};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -42,6 +43,8 @@ struct App {
     program: Program,
     /// Phases still to come, repetitions written out.
     phases: VecDeque<Phase>,
+    /// Stretches of a curve still to come, repetitions written out; the first one is the present.
+    stretches: VecDeque<Stretch>,
     phase: Option<Phase>,
     place: Place,
     threads: Vec<Thread>,
@@ -188,14 +191,17 @@ impl Naive {
             estimate_ns: None,
             ..Wish::new(1)
         };
-        let phases = match &program.body {
-            Body::Phases(phases) => written_out(phases),
-            Body::Curve { .. } => VecDeque::new(),
+        let (phases, stretches) = match &program.body {
+            Body::Phases(phases) => (written_out(phases), VecDeque::new()),
+            Body::Curve { stretches, times, .. } => {
+                (VecDeque::new(), (0..*times).flat_map(|_| stretches.clone()).collect())
+            }
         };
         self.apps.push(App {
             job: self.apps.len() as u64,
             program,
             phases,
+            stretches,
             phase: None,
             place: Place::Waiting,
             threads: Vec::new(),
@@ -240,7 +246,6 @@ impl Naive {
 
     fn target(&mut self, app: usize, epoch: u32, count: u32, pus: PuSet) {
         self.note("target", app, count, epoch);
-        let now = self.now;
         let entry = &mut self.apps[app];
         let (before, old) = (entry.epoch, std::mem::replace(&mut entry.set, pus));
         (entry.epoch, entry.count) = (epoch, count);
@@ -250,23 +255,8 @@ impl Naive {
         entry.owes |= !old.is_subset(&entry.set);
         let changed = old != entry.set;
         entry.moved |= changed;
-        if let Body::Curve { work, curve, resize_ns } = &entry.program.body {
-            let speed = curve.speedup(entry.set.len() as u32);
-            let (left, stall, since, rate) = entry.work;
-            let stalled = stall.min(now - since);
-            let done = ((now - since - stalled) as f64 * rate) as u64;
-            let pays = if entry.size == entry.set.len() { 0 } else { *resize_ns };
-            entry.size = entry.set.len();
-            match before {
-                0 => entry.work = (constant(work), 0, now, speed),
-                _ if changed => entry.work = (left.saturating_sub(done), stall - stalled + pays, now, speed),
-                _ => {}
-            }
-            entry.place = Place::Curve;
-            if before == 0 {
-                self.note("start", app, 0, 0);
-            }
-            return self.adopt(app);
+        if matches!(entry.program.body, Body::Curve { .. }) {
+            return self.target_of_curve(app, before == 0, changed);
         }
         if before == 0 {
             self.note("start", app, 0, 0);

@@ -146,10 +146,4 @@ impl Naive {
         }
         self.start_tasks(app);
     }
-
-    pub(super) fn curve_ended(&mut self, app: usize) {
-        self.apps[app].place = Place::Over;
-        self.note("segment", app, 0, 0);
-        self.later(self.now, 2, What::End(app));
-    }
 }

@@ -16,6 +16,9 @@ impl Naive {
             thread.left -= ((now - thread.since) as f64 * thread.rate) as u64;
             (thread.since, thread.rate) = (now, 0.0);
         }
+        if entry.pauses() {
+            return;
+        }
         let (left, stall, since, rate) = entry.work;
         let stalled = stall.min(now - since);
         let done = ((now - since - stalled) as f64 * rate) as u64;
@@ -25,6 +28,10 @@ impl Naive {
     pub(super) fn go_on(&mut self, app: usize) {
         self.note("continue", app, 0, 0);
         self.apps[app].stopped = false;
+        if self.apps[app].pauses() {
+            let (left, stall, since, rate) = self.apps[app].work;
+            self.apps[app].work = (left.saturating_sub(self.now - since), stall, self.now, rate);
+        }
         for number in 0..self.apps[app].threads.len() {
             let thread = &self.apps[app].threads[number];
             if thread.works {
