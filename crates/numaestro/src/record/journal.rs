@@ -7,6 +7,13 @@ use anyhow::Context;
 use numaestro_engine::journal::JournalError;
 use std::io;
 use std::iter::Peekable;
+use std::ops::ControlFlow;
+use std::sync::mpsc::sync_channel;
+
+/// Lines that go to the other thread and come back together.
+const BATCH: usize = 512;
+/// Batches on their way.
+const BATCHES: usize = 4;
 
 type Lines<'a> = Box<dyn Iterator<Item = Numbered> + 'a>;
 
@@ -15,6 +22,13 @@ pub struct Journal<'a> {
     name: String,
     head: String,
     lines: Peekable<Lines<'a>>,
+}
+
+/// A line on its way.
+struct Posted {
+    text: String,
+    number: u64,
+    is_last: bool,
 }
 
 /// A line behind the head.
@@ -72,6 +86,62 @@ impl<'a> Journal<'a> {
     /// The line that comes next, but not yet.
     pub fn coming(&mut self) -> Option<&str> {
         self.lines.peek()?.as_ref().ok().map(|(_, text)| text.as_str())
+    }
+
+    /// All lines to come, each with what `decode` makes of its text, in their order. `decode` runs
+    /// in another thread: it takes most of the time for which a day is read. Each thread frees the
+    /// memory that it has allocated, because threads wait for each other where one frees another's.
+    ///
+    /// # Errors
+    /// A line cannot be read, or `each` fails.
+    pub fn each<T: Send>(
+        &mut self,
+        decode: impl Fn(&str) -> T + Send,
+        mut each: impl FnMut(&Line<'_>, &T) -> anyhow::Result<ControlFlow<()>>,
+    ) -> anyhow::Result<()> {
+        std::thread::scope(|scope| {
+            let (give, given) = sync_channel::<(Vec<Posted>, Vec<T>)>(BATCHES);
+            let (answer, answers) = sync_channel::<(Vec<Posted>, Vec<T>)>(BATCHES);
+            scope.spawn(move || {
+                for (lines, mut decoded) in given {
+                    decoded.clear();
+                    decoded.extend(lines.iter().map(|line| decode(&line.text)));
+                    if answer.send((lines, decoded)).is_err() {
+                        break;
+                    }
+                }
+            });
+            let (mut on_way, mut last, mut used) = (0, None, Vec::new());
+            while last.is_none() || on_way > 0 {
+                while last.is_none() && on_way < BATCHES {
+                    let batch = (self.batch(&mut last), used.pop().unwrap_or_default());
+                    on_way += usize::from(give.send(batch).is_ok());
+                }
+                // Only a panic ends the other thread before: leaving the scope passes it on.
+                let Ok((lines, decoded)) = answers.recv() else { break };
+                on_way -= 1;
+                for (Posted { text, number, is_last }, decoded) in lines.into_iter().zip(&decoded) {
+                    if each(&Line { text, number, is_last, journal: &self.name }, decoded)?.is_break() {
+                        return Ok(());
+                    }
+                }
+                used.push(decoded);
+            }
+            last.unwrap_or(Ok(()))
+        })
+    }
+
+    /// The next lines. `last`: how the lines ended, if they did.
+    fn batch(&mut self, last: &mut Option<anyhow::Result<()>>) -> Vec<Posted> {
+        let mut batch = Vec::with_capacity(BATCH);
+        while batch.len() < BATCH && last.is_none() {
+            match self.line() {
+                Ok(Some(Line { text, number, is_last, .. })) => batch.push(Posted { text, number, is_last }),
+                Ok(None) => *last = Some(Ok(())),
+                Err(error) => *last = Some(Err(error)),
+            }
+        }
+        batch
     }
 
     /// The next line.
@@ -142,6 +212,35 @@ mod tests {
             }
         }
         Ok(events)
+    }
+
+    #[test]
+    fn lines_come_in_order_through_the_other_thread_and_an_error_behind_those_before_it() {
+        let many = 5 * BATCH * BATCHES + 7;
+        let run = |broken: Option<usize>, ends: usize| {
+            let line = |number: usize| match broken {
+                Some(broken) if number == broken => Err(io::Error::other("torn")),
+                _ => Ok(number.to_string()),
+            };
+            let lines = std::iter::once(Ok("head".to_owned())).chain((0..many).map(line));
+            let mut journal = Journal::begin("x", numbered(lines)).unwrap();
+            let mut seen = Vec::new();
+            let done = journal.each(
+                |text| text.parse::<usize>().unwrap() * 2,
+                |line, twice| {
+                    assert_eq!(line.text, seen.len().to_string());
+                    seen.push(*twice);
+                    Ok(if seen.len() == ends { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+                },
+            );
+            assert!(seen.iter().enumerate().all(|(number, twice)| number * 2 == *twice));
+            (seen.len(), done.map_err(|error| format!("{error:#}")))
+        };
+        assert_eq!(run(None, 0), (many, Ok(())));
+        assert_eq!(run(None, BATCH + 3), (BATCH + 3, Ok(())));
+        let (seen, error) = run(Some(2 * BATCH + 1), 0);
+        assert_eq!(seen, 2 * BATCH + 1);
+        assert!(error.unwrap_err().contains("torn"));
     }
 
     #[test]

@@ -21,6 +21,7 @@ use report::{Program, Report};
 use scene::{Past, Scene};
 use sentence::sentence;
 use std::path::{Path, PathBuf};
+use std::thread;
 use trial::{Times, simulate};
 use verdict::{Errors, Verdict};
 
@@ -36,7 +37,12 @@ pub fn what_if(dir: Option<PathBuf>, args: &WhatIfArgs) -> anyhow::Result<u8> {
     let name = journal.name().to_owned();
     let past = Past::read(journal, wanted)?;
     recording.warn();
-    let scenes = Bound::BOTH.map(|bound| past.scene(bound));
+    // Both bounds at once, here and below: a day takes some time.
+    let scenes = thread::scope(|scope| {
+        let other = scope.spawn(|| past.scene(Bound::Worst));
+        let scene = past.scene(Bound::Best);
+        [scene, other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))]
+    });
     if let Some(directory) = &args.keep {
         keep(&scenes[0], directory)?;
     }
@@ -86,7 +92,7 @@ fn answer(name: &str, past: &Past, scenes: &[Scene; 2], args: &WhatIfArgs) -> an
         streams: scenes[0].streams.iter().filter(|stream| stream.members.len() > 1).count(),
         assumed: assumed.map(|member| member.program.name.clone()).collect(),
         had_load: past.had_load,
-        coarser: Some(scenes[0].coarseness.max(scenes[1].coarseness)).filter(|coarseness| coarseness.is_any()),
+        coarser: scenes[0].coarseness.max(scenes[1].coarseness),
         left_out,
     })
 }
@@ -111,8 +117,7 @@ fn try_all(
 ) -> anyhow::Result<Tried> {
     let all = |policy: Option<&str>| -> anyhow::Result<Vec<Times>> {
         let simulated = |scene| simulate(scene, policy, sets, args.seeds);
-        // Both bounds at once: a day takes some minutes.
-        let (best, worst) = std::thread::scope(|scope| {
+        let (best, worst) = thread::scope(|scope| {
             let other = scope.spawn(|| simulated(&scenes[1]));
             (simulated(&scenes[0]), other.join())
         });

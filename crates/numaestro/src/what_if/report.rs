@@ -126,11 +126,9 @@ impl Report {
             }
             about.push(line);
         }
-        if let Some(Coarseness { cycles, meetings }) = self.coarser {
-            about.push(format!(
-                "a long recording, simulated in coarser steps: {cycles} times as long phases, teams meet up to {meetings} \
-                 times as rarely"
-            ));
+        if let Some(Coarseness { cycles }) = self.coarser {
+            let longer = if cycles > 1 { format!(", with {cycles} times as long phases") } else { String::new() };
+            about.push(format!("a long recording: programs are simulated as speedup curves, without threads{longer}"));
         }
         if self.errors.is_some() && !self.assumed.is_empty() {
             about.push(format!(

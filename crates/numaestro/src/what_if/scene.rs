@@ -1,7 +1,7 @@
 //! A recording as a scenario of the simulator: its machine, its programs, its arrivals.
 
 use crate::moment::Moment;
-use crate::record::{Journal, Part, QUIET_MOST_NS, Ran, moment, stamp_of, time_of_history};
+use crate::record::{Journal, Part, QUIET_MOST_NS, Ran, moment, stamp_of};
 use crate::say::Failure;
 use crate::sim::WRONG_FILE;
 use crate::sim::files::quoted;
@@ -9,24 +9,24 @@ use crate::sim::validate::machine;
 use numaestro_engine::journal::{self, State};
 use numaestro_engine::{Event, Nanos};
 use numaestro_recording::Stamp;
+use numaestro_sim::learn::Recorded;
 use numaestro_sim::learn::coarse::{self, Coarseness};
-use numaestro_sim::learn::journal::Runs;
+use numaestro_sim::learn::journal::{Heard, Runs};
 use numaestro_sim::learn::mix::{self, Bound, Member, Stream};
-use numaestro_sim::learn::{Measured, Recorded};
 use numaestro_sim::read::{Files, Text};
 use numaestro_sim::scenario::Scenario;
 use numaestro_topology::{Machine, PuSet};
 use std::fmt::Write;
+use std::ops::ControlFlow;
 
 /// The file names that the scenario uses.
 const MACHINE: &str = "machine.toml";
-const PROGRAMS: &str = "programs.toml";
+const PROGRAMS: &str = "programs";
 const SCENE: &str = "mix.toml";
+/// Programs in a file. What is read of a file takes memory until all of it is read.
+const PROGRAMS_IN_FILE: usize = 1000;
 /// Shorter phases are not told apart, nanoseconds: as for `sim learn`.
 const PHASE_NS_LEAST: u64 = 5_000_000;
-/// Words of the lines that say something of all applications, or of their number. Most lines have
-/// none of them, and reading a line takes time.
-const OF_USE: [&str; 4] = ["\"arrive\"", "\"depart\"", "\"policy\"", "\"unmanaged\""];
 /// Memory transactions per microsecond on a bus that is never full.
 const BUS_PER_US: u64 = 1_000_000;
 
@@ -65,10 +65,13 @@ impl Past {
         };
         past.ran.begins(&settings.policy);
         let mut runs = Runs::default();
-        while let Some(line) = journal.line()? {
-            let Some(()) = line.understood(runs.line(&line.text))? else { break };
-            past.note(&line.text);
-        }
+        journal.each(Heard::decode, |line, heard| {
+            let heard = heard.as_ref().map_err(Clone::clone);
+            let Some(heard) = line.understood(heard)? else { return Ok(ControlFlow::Break(())) };
+            runs.hear(heard);
+            past.note(&line.text, heard);
+            Ok(ControlFlow::Continue(()))
+        })?;
         if let Some(at) = past.known_until(wanted, runs.now()) {
             // An event that changes nothing tells that time has passed.
             let _ = runs.line(&journal::encode(at, &Event::Timer, &[]));
@@ -98,23 +101,21 @@ impl Past {
     }
 
     /// Takes from a line what is not of one application.
-    fn note(&mut self, line: &str) {
-        if let Some(stamp) = stamp_of(line) {
-            self.stamp = Some(stamp);
-            return;
+    fn note(&mut self, line: &str, heard: &Heard) {
+        match heard {
+            Heard::Step(at, _, event, actions) => {
+                self.first.get_or_insert(*at);
+                self.ran.hear(*at, event, actions);
+                self.had_load |= matches!(event, Event::Unmanaged { processors } if *processors > 0);
+            }
+            Heard::State(state) => {
+                let State { at, state, .. } = state.as_ref();
+                self.first.get_or_insert(*at);
+                self.ran.is_now(*at, &state.policy, state.apps.len());
+                self.had_load |= state.unmanaged > 0;
+            }
+            Heard::Aside => self.stamp = stamp_of(line).or(self.stamp),
         }
-        self.first = self.first.or_else(|| time_of_history(line));
-        if !OF_USE.iter().any(|word| line.contains(word)) {
-            return;
-        }
-        if let Ok(State { at, state, .. }) = State::decode(line) {
-            self.ran.is_now(at, &state.policy, state.apps.len());
-            self.had_load |= state.unmanaged > 0;
-            return;
-        }
-        let Ok((at, event, actions)) = journal::decode(line) else { return };
-        self.ran.hear(at, &event, &actions);
-        self.had_load |= matches!(event, Event::Unmanaged { processors } if processors > 0);
     }
 
     /// A moment as people say it, and as `--since` and `--until` take it.
@@ -143,25 +144,26 @@ impl Past {
 
     /// The scenario, with speedups that nobody has measured at this bound.
     pub fn scene(&self, bound: Bound) -> Scene {
-        let mut members = mix::members(self.recorded.clone(), bound);
+        let mut members = mix::members(&self.recorded, bound);
         let coarseness = coarse::coarsen(&mut members);
-        // The runs of a day take more memory than all else, and nobody asks for them again.
-        for member in &mut members {
-            member.recorded.run = Measured::default();
-        }
         let streams = mix::streams(&members);
-        let programs: Vec<String> = members.iter().map(program).collect();
-        let begin = members.iter().map(|member| member.recorded.arrived).min().unwrap_or_default();
-        let text = self.text(&members, &streams, begin);
-        Scene { machine: self.machine.clone(), programs: programs.join("\n"), text, coarseness, members, streams }
+        let in_file = |(number, members): (usize, &[Member])| {
+            let number = if number == 0 { String::new() } else { format!("-{}", number + 1) };
+            let texts: Vec<String> = members.iter().map(program).collect();
+            (format!("{PROGRAMS}{number}.toml"), texts.join("\n"))
+        };
+        let programs: Vec<_> = members.chunks(PROGRAMS_IN_FILE).enumerate().map(in_file).collect();
+        let names: Vec<String> = programs.iter().map(|(name, _)| quoted(name)).collect();
+        let text = self.text(&members, &streams, &names.join(", "));
+        Scene { machine: self.machine.clone(), programs, text, coarseness, members, streams }
     }
 
-    fn text(&self, members: &[Member], streams: &[Stream], begin: Nanos) -> String {
+    fn text(&self, members: &[Member], streams: &[Stream], programs: &str) -> String {
+        let begin = members.iter().map(|member| member.recorded.arrived).min().unwrap_or_default();
         let mut out = format!(
-            "name = \"as recorded\"\nmachine = {}\npolicy = {}\nprograms = [{}]\ncontention = \"none\"\n",
+            "name = \"as recorded\"\nmachine = {}\npolicy = {}\nprograms = [{programs}]\ncontention = \"none\"\n",
             quoted(MACHINE),
             quoted(self.ran.first()),
-            quoted(PROGRAMS)
         );
         if !self.ran.switches().is_empty() {
             let switch =
@@ -222,10 +224,11 @@ fn program(member: &Member) -> String {
 #[derive(Debug)]
 pub struct Scene {
     machine: String,
-    programs: String,
+    /// Names and texts.
+    programs: Vec<(String, String)>,
     text: String,
     /// A long recording is simulated in coarser steps.
-    pub coarseness: Coarseness,
+    pub coarseness: Option<Coarseness>,
     /// The applications.
     pub members: Vec<Member>,
     /// Those that follow each other.
@@ -234,11 +237,8 @@ pub struct Scene {
 
 impl Files for Scene {
     fn text(&self, name: &str) -> Result<String, String> {
-        match name {
-            MACHINE => Ok(self.machine.clone()),
-            PROGRAMS => Ok(self.programs.clone()),
-            _ => Err(format!("{name} is no file of this recording")),
-        }
+        let known = self.files().find(|(known, _)| *known == name);
+        known.map(|(_, text)| text.to_owned()).ok_or_else(|| format!("{name} is no file of this recording"))
     }
 }
 
@@ -258,8 +258,9 @@ impl Scene {
     }
 
     /// Its files: names and texts.
-    pub fn files(&self) -> [(&'static str, &str); 3] {
-        [(MACHINE, &self.machine), (PROGRAMS, &self.programs), (SCENE, &self.text)]
+    pub fn files(&self) -> impl Iterator<Item = (&str, &str)> {
+        let programs = self.programs.iter().map(|(name, text)| (name.as_str(), text.as_str()));
+        programs.chain([(MACHINE, self.machine.as_str()), (SCENE, self.text.as_str())])
     }
 }
 

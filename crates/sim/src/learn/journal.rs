@@ -15,6 +15,31 @@ use crate::Nanos;
 use numaestro_engine::journal::{self, JournalError, State};
 use numaestro_engine::{Action, AppId, AppState, Event, Wish};
 
+/// What a line after the first says.
+#[derive(Debug)]
+pub enum Heard {
+    /// A step: its time, the name of an application that arrives, event and actions.
+    Step(Nanos, Option<String>, Event, Vec<Action>),
+    /// The state of all applications.
+    State(Box<State>),
+    /// Nothing of applications.
+    Aside,
+}
+
+impl Heard {
+    /// Reads a line.
+    ///
+    /// # Errors
+    /// It is no line of a journal.
+    pub fn decode(line: &str) -> Result<Self, JournalError> {
+        if journal::is_aside(line) {
+            return Ok(State::decode(line).map_or(Self::Aside, |state| Self::State(Box::new(state))));
+        }
+        let (at, name, event, actions) = journal::decode_named(line)?;
+        Ok(Self::Step(at, name, event, actions))
+    }
+}
+
 /// Reads journals line by line.
 #[derive(Debug, Default)]
 pub struct Runs {
@@ -28,27 +53,33 @@ impl Runs {
     /// # Errors
     /// It is no line of a journal.
     pub fn line(&mut self, line: &str) -> Result<(), JournalError> {
-        if journal::is_aside(line) {
-            if let (true, Ok(state)) = (self.courses.is_empty(), State::decode(line)) {
-                self.begin(state);
-            }
-            return Ok(());
+        self.hear(&Heard::decode(line)?);
+        Ok(())
+    }
+
+    /// The same of a line that has been read.
+    pub fn hear(&mut self, heard: &Heard) {
+        match heard {
+            Heard::Step(at, name, event, actions) => self.step(*at, name.as_deref(), event, actions),
+            Heard::State(state) if self.courses.is_empty() => self.begin(state),
+            Heard::State(_) | Heard::Aside => {}
         }
-        let (at, event, actions) = journal::decode(line)?;
+    }
+
+    fn step(&mut self, at: Nanos, name: Option<&str>, event: &Event, actions: &[Action]) {
         self.now = self.now.max(at);
         let at = self.now;
         // A refused event has changed nothing.
         if !actions.iter().any(Action::is_refusal) {
-            if let Event::Arrive { app, wish } = &event {
-                let name = journal::name(line).unwrap_or_default();
+            if let Event::Arrive { app, wish } = event {
+                let name = name.unwrap_or_default().to_owned();
                 self.courses.add(Course::new(*app, name, at, wish.clone()));
             }
-            self.happens(at, &event);
+            self.happens(at, event);
         }
-        for action in &actions {
+        for action in actions {
             self.decided(at, action);
         }
-        Ok(())
     }
 
     /// The applications in order of their arrival, with spans of at least `least` nanoseconds.
@@ -82,9 +113,9 @@ impl Runs {
     }
 
     /// The journal begins in the middle of a manager's life.
-    fn begin(&mut self, state: State) {
+    fn begin(&mut self, state: &State) {
         self.now = state.at;
-        for seen in state.state.apps {
+        for seen in &state.state.apps {
             let wish = Wish {
                 min: seen.min,
                 max: seen.max,
@@ -96,7 +127,8 @@ impl Runs {
             let mut course = Course::new(seen.app, name, state.at, wish);
             course.recorded.had_begun = seen.state != AppState::Waiting;
             course.is_wrapper = seen.state == AppState::Wrapper;
-            (course.count, course.pus, course.stopped) = (seen.count, seen.pus, seen.state == AppState::Stopped);
+            (course.count, course.pus, course.stopped) =
+                (seen.count, seen.pus.clone(), seen.state == AppState::Stopped);
             course.activity = match seen.state {
                 AppState::Sequential => Activity::Serial,
                 AppState::Blocked => Activity::Paused,

@@ -121,7 +121,7 @@ fn work(lengths: &BTreeMap<u32, Nanos>, share: f64) -> f64 {
 /// One application.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Member {
-    /// As it was recorded.
+    /// As it was recorded, without its run: those of a day take more memory than all else.
     pub recorded: Recorded,
     /// The program that does the same. Its name is one of a kind.
     pub program: LearnedProgram,
@@ -138,23 +138,22 @@ pub struct Stream {
 }
 
 /// The applications that have run, as programs.
-pub fn members(recorded: Vec<Recorded>, bound: Bound) -> Vec<Member> {
-    let recorded: Vec<Recorded> = recorded.into_iter().filter(|app| app.run.length() > 0).collect();
+pub fn members(recorded: &[Recorded], bound: Bound) -> Vec<Member> {
+    let ran = || recorded.iter().filter(|app| app.run.length() > 0);
     let mut runs: BTreeMap<&str, Vec<&Measured>> = BTreeMap::new();
-    for app in recorded.iter().filter(|app| !app.name.is_empty() && app.ended.is_some() && !app.had_begun) {
+    for app in ran().filter(|app| !app.name.is_empty() && app.ended.is_some() && !app.had_begun) {
         runs.entry(&app.name).or_default().push(&app.run);
     }
-    let shares: BTreeMap<String, Shares> =
-        runs.iter().map(|(name, runs)| ((*name).to_owned(), Shares::of(runs))).collect();
-    let member = |recorded: Recorded| {
-        let known = shares.get(&recorded.name).copied().unwrap_or_else(|| Shares::of(&[&recorded.run]));
+    let shares: BTreeMap<&str, Shares> = runs.iter().map(|(name, runs)| (*name, Shares::of(runs))).collect();
+    let member = |recorded: &Recorded| {
+        let known = shares.get(recorded.name.as_str()).copied().unwrap_or_else(|| Shares::of(&[&recorded.run]));
         let asks = recorded.wish.request.min(recorded.wish.max).max(1);
         let name = format!("{}#{}", recorded.name, recorded.app);
         let program = with_speedups(&name, asks, curve(&recorded.run, asks, known.at(bound)), &recorded.run);
         let assumed = program.curve.iter().map(|(n, _)| *n).filter(|&n| n > 1 && !known.is_known()).collect();
-        Member { recorded, program: LearnedProgram { assumed, ..program } }
+        Member { recorded: recorded.without_run(), program: LearnedProgram { assumed, ..program } }
     };
-    recorded.into_iter().map(member).collect()
+    ran().map(member).collect()
 }
 
 /// Points of the curve: those that matter for the run and for what it asks for, and the powers of
@@ -234,11 +233,10 @@ mod tests {
     fn runs_of_the_same_work_tell_the_speedup_and_others_assume_it() {
         // Work 10 s, S(2) = 1.25: the serial share is 0.6.
         let same = vec![app(1, "a", 0, &[(1, 10)]), app(2, "a", 20, &[(2, 8)]), app(3, "a", 40, &[(1, 5), (2, 4)])];
-        let speedups =
-            |recorded: &[Recorded]| Bound::BOTH.map(|bound| members(recorded.to_vec(), bound)[0].program.speedup(2));
+        let speedups = |recorded: &[Recorded]| Bound::BOTH.map(|bound| members(recorded, bound)[0].program.speedup(2));
         let [best, worst] = speedups(&same);
         assert!(worst <= 1.25 && 1.25 <= best && best - worst < 0.06, "{worst} to {best}");
-        let work = members(same, Bound::Best)[2].program.amount_of(Activity::Parallel);
+        let work = members(&same, Bound::Best)[2].program.amount_of(Activity::Parallel);
         assert!(work.abs_diff(10 * SECOND) < SECOND / 5, "{work}");
         // Other work, one run, or the same processors all the time: nobody can tell.
         let other = vec![app(1, "a", 0, &[(1, 10)]), app(2, "a", 20, &[(2, 30)])];
@@ -247,7 +245,7 @@ mod tests {
         for recorded in [other, alone, alike] {
             let found = speedups(&recorded);
             assert!((found[0] - 2.0).abs() < 1e-6 && (found[1] - 2.0 / 1.2).abs() < 1e-6, "{found:?}");
-            assert_eq!(members(recorded, Bound::Best)[0].program.assumed, [2, 4]);
+            assert_eq!(members(&recorded, Bound::Best)[0].program.assumed, [2, 4]);
         }
     }
 
@@ -256,7 +254,7 @@ mod tests {
         let report = super::super::measured::Report { at: 1, processors: 2, speedup: 1.6 };
         let mut reported = app(1, "a", 0, &[(2, 10)]);
         reported.run.reports.push(report);
-        let found = &members(vec![reported], Bound::Worst)[0].program;
+        let found = &members(&[reported], Bound::Worst)[0].program;
         assert!((found.speedup(2) - 1.6).abs() < 1e-6 && found.assumed.is_empty(), "{found:?}");
         assert_eq!(found.processors, 4);
     }
@@ -264,7 +262,7 @@ mod tests {
     #[test]
     fn a_program_that_follows_one_of_its_name_is_in_its_stream() {
         let found = members(
-            vec![
+            &[
                 app(1, "a", 0, &[(2, 10)]),
                 app(2, "b", 3, &[(2, 4)]),
                 app(3, "a", 11, &[(2, 5)]),
@@ -275,6 +273,6 @@ mod tests {
         let stream = |members: &[usize], seconds: u64| Stream { members: members.to_vec(), think_ns: seconds * SECOND };
         assert_eq!(streams(&found), [stream(&[0, 2], 1), stream(&[1], 0), stream(&[3], 0)]);
         let nameless = vec![app(1, "", 0, &[(2, 10)]), app(2, "", 11, &[(2, 5)])];
-        assert_eq!(streams(&members(nameless, Bound::Best)).len(), 2, "nobody knows that they belong together");
+        assert_eq!(streams(&members(&nameless, Bound::Best)).len(), 2, "nobody knows that they belong together");
     }
 }

@@ -41,8 +41,8 @@ pub struct LearnedProgram {
     pub assumed: Vec<u32>,
     /// Meetings of its team in the whole run; 0: not known.
     pub regions: u64,
-    /// So many of its meetings are simulated as one.
-    pub meetings_together: u32,
+    /// It is simulated without threads: its parallel stretches go on at the rate of its curve.
+    pub is_curve: bool,
     /// By whom its serial stretches and pauses become known in a mix.
     pub phase_source: PhaseSource,
     /// Its measurement of its own speedup; `None`: it reports nothing.
@@ -114,7 +114,7 @@ mod tests {
             curve: vec![(1, 1.0), (2, 1.6)],
             assumed: Vec::new(),
             regions: 0,
-            meetings_together: 1,
+            is_curve: false,
             phase_source: PhaseSource::Threads,
             analysis: None,
             residual: 0.0,

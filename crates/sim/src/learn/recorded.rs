@@ -23,3 +23,20 @@ pub struct Recorded {
     /// Its run, without the time in the queue and stops.
     pub run: Measured,
 }
+
+impl Recorded {
+    /// The same without what it did.
+    #[must_use]
+    pub fn without_run(&self) -> Self {
+        let Self { app, arrived, ended, had_begun, .. } = *self;
+        Self {
+            app,
+            name: self.name.clone(),
+            arrived,
+            ended,
+            had_begun,
+            wish: self.wish.clone(),
+            run: Measured::default(),
+        }
+    }
+}

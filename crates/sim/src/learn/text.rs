@@ -3,6 +3,8 @@
 //! Parallel stretches are divided into as many meetings as the program had, so that a team leaves
 //! its processors as often as it did. A program that measures its speedup gets a loop, because the
 //! simulator times rounds of loops: its first report comes after [`ROUNDS_BEFORE_REPORT`] of them.
+//!
+//! A program that is simulated without threads is a curve with stretches.
 
 use super::measured::Activity;
 use super::program::{LearnedProgram, Stretch};
@@ -13,8 +15,6 @@ use std::fmt::Write;
 const ROUNDS_BEFORE_REPORT: u64 = 3;
 /// Work between two meetings where nobody knows them, nanoseconds on one processor.
 const MEETING_NS: Nanos = 1_000_000;
-/// Meetings at the begin of each parallel stretch of a program that meets more rarely than it did.
-const MEETINGS_OF_HEAD: u64 = 16;
 /// Most meetings of a run: more only take time to simulate.
 const MEETINGS_MOST: u64 = 20_000;
 /// Time that OpenMP's runtimes spin before they leave a processor.
@@ -37,6 +37,15 @@ impl LearnedProgram {
         let _ = writeln!(out, "[[program]]\nname = {name}\nprocessors = {}\nvacates = \"at-once\"", self.processors);
         let _ = writeln!(out, "phase_source = \"{source}\"");
         out.push_str(further);
+        if self.is_curve {
+            self.stretches(&mut out);
+        } else {
+            self.phases(&mut out);
+        }
+        out
+    }
+
+    fn phases(&self, out: &mut String) {
         let analyzer = match self.analysis {
             Some(_) => "{ warm = 1, measured = 1, baseline = 1 }".to_owned(),
             None => format!("{{ warm = {NEVER} }}"),
@@ -55,7 +64,35 @@ impl LearnedProgram {
             }
         }
         out.push_str("]\n");
-        out
+    }
+
+    /// The same as a curve. It reports after each of its `iterations` but the last one.
+    fn stretches(&self, out: &mut String) {
+        let reports = self.analysis.map_or(1, |analysis| {
+            let wall = self.amount_of(Activity::Parallel) as f64 / self.speedup(self.processors);
+            (libm::round(wall / analysis.first_ns as f64) as u64).clamp(1, u64::from(NEVER))
+        });
+        let word = |activity| match activity {
+            Activity::Serial => "serial",
+            Activity::Paused => "pause",
+            Activity::Parallel => "parallel",
+        };
+        let stretch =
+            |stretch: &Stretch| format!("{{ {} = \"{} ns\" }}", word(stretch.activity), stretch.amount_ns.max(1));
+        let all: Vec<String> = self.stretches.iter().map(stretch).collect();
+        let _ = writeln!(
+            out,
+            "analyzer = {{ iterations = {reports} }}\ncurve = {{ table = [{}] }}\nstretches = [{}]\ntimes = {}",
+            self.table(),
+            all.join(", "),
+            self.times
+        );
+    }
+
+    /// Its curve as files have it.
+    fn table(&self) -> String {
+        let points: Vec<String> = self.curve.iter().map(|(n, speedup)| format!("[{n}, {speedup:.5}]")).collect();
+        points.join(", ")
     }
 
     /// The numbers that a person wants to see first, as comments.
@@ -100,30 +137,17 @@ impl LearnedProgram {
             }
             None => 1,
         };
-        let curve: Vec<String> = self.curve.iter().map(|(n, speedup)| format!("[{n}, {speedup:.5}]")).collect();
-        let curve = curve.join(", ");
-        let region = |meetings: u64, work: Nanos| {
-            let each = (work / meetings).max(1);
-            format!(
-                "{{ do = \"parallel\", iterations = {meetings}, work = \"{each} ns\", wait = {{ spin_then_block = \"{SPIN}\" }}, \
-                 curve = {{ table = [{curve}] }} }}"
-            )
-        };
         let meetings = self.meetings(work).div_ceil(rounds).max(1);
-        let round = work / rounds;
-        // Its processors come back some time after a serial part. The first of few meetings would
-        // be one of the few processors that it has had there.
-        let head = (MEETINGS_OF_HEAD * MEETING_NS).min(round / 2);
-        // One that measures itself has a round of at least one meeting for each measurement.
-        let regions = if self.meetings_together > 1 && self.analysis.is_none() && head >= MEETING_NS {
-            format!("{}, {}", region(head / MEETING_NS, head), region(meetings, round - head))
-        } else {
-            region(meetings, round)
-        };
+        let each = (work / rounds / meetings).max(1);
+        let region = format!(
+            "{{ do = \"parallel\", iterations = {meetings}, work = \"{each} ns\", wait = {{ spin_then_block = \"{SPIN}\" }}, \
+             curve = {{ table = [{}] }} }}",
+            self.table()
+        );
         if self.analysis.is_some() {
-            format!("{{ do = \"repeat\", times = {rounds}, phases = [{regions}] }}")
+            format!("{{ do = \"repeat\", times = {rounds}, phases = [{region}] }}")
         } else {
-            regions
+            region
         }
     }
 
@@ -137,6 +161,6 @@ impl LearnedProgram {
     pub(super) fn meetings_in_all(&self) -> u64 {
         let usual = self.amount_of(Activity::Parallel) / MEETING_NS;
         let known = if self.regions > 0 { self.regions } else { usual };
-        known.min(MEETINGS_MOST) / u64::from(self.meetings_together.max(1))
+        known.min(MEETINGS_MOST)
     }
 }
