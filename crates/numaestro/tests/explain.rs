@@ -3,8 +3,9 @@
 
 mod user;
 
-use numaestro_engine::{Event, Settings, journal};
+use numaestro_engine::{Action, AppId, Event, Settings, Wish, journal};
 use numaestro_skip::skip;
+use numaestro_topology::PuId;
 use std::process::Stdio;
 use std::time::Duration;
 use user::{Mortal, User, json, line, start, text, until};
@@ -237,4 +238,30 @@ fn load_outside_is_somewhere_and_no_processor_is_called_free() {
     let about = json(&user.output(["explain", "cpu", "1", "--from", &file, "--json"]));
     assert_eq!((&about["state"], about["load"].is_string()), (&"not known".into(), true), "{about}");
     assert!(said(&user, &["--from", &file]).contains("Load outside keeps 1 of 2 processors busy"));
+}
+
+#[test]
+fn a_shared_processor_names_those_who_share_it_and_no_owner() {
+    let user = User::new();
+    let machine = numaestro_topology::synthetic::parse("core:1 pu:1").expect("a machine");
+    let arrives = |app: u64, name: &str| {
+        let event = Event::Arrive { app: AppId(app), wish: Wish::new(1) };
+        let pus = [PuId(0)].into_iter().collect();
+        let target = Action::Target { app: AppId(app), epoch: 1, count: 1, pus, shared: app > 1, lent: false };
+        journal::encode_named(app * 1_000_000, Some(name), &event, &[Action::Start { app: AppId(app) }, target])
+    };
+    let mut lines = vec![journal::encode_head(&machine, &Settings::default(), 1)];
+    let file = user.path("shared.journal").display().to_string();
+    let expected = [
+        "bt (1) has it",
+        "bt (1) and cg (2) share it",
+        "bt (1), cg (2) and ft (3) share it",
+        "bt (1), cg (2), ft (3) and 1 more share it",
+    ];
+    for ((app, name), words) in (1..).zip(["bt", "cg", "ft", "lu"]).zip(expected) {
+        lines.push(arrives(app, name));
+        std::fs::write(&file, lines.join("\n") + "\n").expect("written");
+        let shown = said(&user, &["cpu", "0", "--from", &file]);
+        assert!(shown.starts_with(&format!("Processor 0 on node 0: {words}\n")), "{shown}");
+    }
 }

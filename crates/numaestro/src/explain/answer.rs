@@ -86,11 +86,16 @@ pub struct OfCpu {
     /// Load outside that is somewhere, and perhaps here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub load: Option<String>,
+    /// Of one that several programs share, it may be one of the guests: they change places, and
+    /// nobody is told.
     pub owner: Option<AppId>,
     /// The owner's name for people.
     #[serde(skip)]
     pub called: Option<String>,
     pub guests: Vec<AppId>,
+    /// The guests' names for people.
+    #[serde(skip)]
+    pub guests_called: Vec<String>,
     /// What has led to its latest change of owner, the first cause first.
     pub chain: Vec<Timed>,
     /// Its changes of owner, the latest first.
@@ -265,6 +270,7 @@ impl OfCpu {
             words: chronicle.pass(pass),
         });
         let machine = chronicle.machine();
+        let guests = entry.map(|entry| entry.guests.clone()).unwrap_or_default();
         Self {
             cpu,
             node: machine.numa_nodes()[machine.pu(pu).node.index()].os_index,
@@ -272,7 +278,8 @@ impl OfCpu {
             load,
             owner,
             called: owner.map(|owner| chronicle.called(owner)),
-            guests: entry.map(|entry| entry.guests.clone()).unwrap_or_default(),
+            guests_called: guests.iter().map(|&guest| chronicle.called(guest)).collect(),
+            guests,
             chain: chain.unwrap_or_default(),
             passes: passes.collect(),
         }

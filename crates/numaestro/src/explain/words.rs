@@ -65,17 +65,13 @@ fn heading(app: &Brief) -> String {
 
 fn of_cpu(cpu: &OfCpu, text: &mut String) {
     let owner = match (&cpu.called, &cpu.load) {
+        (Some(called), _) if !cpu.guests.is_empty() => sharers(called, &cpu.guests_called),
         (Some(called), _) => format!("{called} has it"),
         (None, Some(load)) => format!("no program has it; {load}, and it is not known which"),
         (None, None) if cpu.state == "unmanaged" => "left to load outside".to_owned(),
         (None, None) => cpu.state.to_owned(),
     };
-    let guests = match cpu.guests.len() {
-        0 => String::new(),
-        1 => ", and 1 other runs there too".to_owned(),
-        more => format!(", and {more} others run there too"),
-    };
-    line(text, &format!("Processor {} on node {}: {owner}{guests}", cpu.cpu, cpu.node));
+    line(text, &format!("Processor {} on node {}: {owner}", cpu.cpu, cpu.node));
     if cpu.chain.is_empty() {
         line(text, "No change of its owner is remembered.");
         return;
@@ -86,6 +82,20 @@ fn of_cpu(cpu: &OfCpu, text: &mut String) {
     for pass in &cpu.passes {
         line(text, &format!("  {}  {}", pass.shown, pass.words));
     }
+}
+
+/// Owner and guests of a processor. They change places, and nobody is told, so none is called the
+/// owner.
+fn sharers(first: &str, others: &[String]) -> String {
+    const NAMED_MOST: usize = 3;
+    let mut named: Vec<&str> = std::iter::once(first).chain(others.iter().map(String::as_str)).collect();
+    let more = format!("{} more", named.len().saturating_sub(NAMED_MOST));
+    if named.len() > NAMED_MOST {
+        named.truncate(NAMED_MOST);
+        named.push(&more);
+    }
+    let last = named.pop().unwrap_or_default();
+    format!("{} and {last} share it", named.join(", "))
 }
 
 fn of_time(time: &OfTime, text: &mut String) {
