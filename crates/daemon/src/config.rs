@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 pub use load::{Loaded, Source};
 pub(crate) use sections::Place;
-pub use sections::{Cgroups, Entitlement, Memory, Metrics, Recording, Rule, Service};
+pub use sections::{Cgroups, Entitlement, Evidence, Jobs, Memory, Metrics, Recording, Rule, Service};
 
 /// The manager's settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -64,6 +64,8 @@ pub struct Config {
     /// By name of the group: the entitlement of its members together, without the members that are
     /// named themselves.
     pub groups: BTreeMap<String, Entitlement>,
+    /// See [`Jobs`]. Only for the system's manager.
+    pub jobs: Jobs,
     /// The first that matches counts.
     pub rules: Vec<Rule>,
     /// See [`Metrics`].
@@ -96,6 +98,7 @@ impl Default for Config {
             default: Entitlement::default(),
             users: BTreeMap::new(),
             groups: BTreeMap::new(),
+            jobs: Jobs::default(),
             rules: Vec::new(),
             metrics: Metrics::default(),
             recording: Recording::default(),

@@ -19,6 +19,7 @@ mod front;
 mod glob;
 mod guard;
 mod history;
+mod jobs;
 mod jobserver;
 mod label;
 mod libraries;

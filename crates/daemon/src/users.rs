@@ -5,6 +5,9 @@
 //! in it. Every other user is a party of their own, with the entitlement of `[default]`. Numbers
 //! that no account has are one party together: user namespaces give out thousands of them, and
 //! nobody gets more by using many. In a manager of one user nobody has a name or a party.
+//!
+//! A job of a batch system is a party of its own, entitled to what it was allocated: that counts
+//! instead of the entitlement of its user.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +17,8 @@ use numaestro_host::procfs;
 use numaestro_policy::Party;
 use tracing::{info, warn};
 
-use crate::config::{Config, Entitlement};
+use crate::config::{Config, Entitlement, Evidence};
+use crate::jobs::{self, Job};
 use crate::label::label;
 
 /// Users that are remembered, at most: strangers can be many.
@@ -29,6 +33,10 @@ enum Key {
     User(u32),
     /// All without an account.
     Strangers,
+    /// A job of a user, by its number.
+    Job(u32, u32),
+    /// A job that has ended: the next one has its number.
+    Vacant,
 }
 
 /// The facts of one user.
@@ -48,8 +56,13 @@ pub(crate) struct Known {
 #[derive(Debug, Default)]
 pub(crate) struct Users {
     accounts: Accounts,
-    /// In the order of the engine's parties; it only grows, so that numbers keep their meaning.
+    /// In the order of the engine's parties. It only grows, so that numbers keep their meaning. The
+    /// number of a job that has ended is given again.
     keys: Vec<Key>,
+    /// Entitlements of jobs.
+    jobs: BTreeMap<(u32, u32), Entitlement>,
+    /// What shows that a process belongs to a job.
+    evidence: Evidence,
     known: BTreeMap<u32, Known>,
     /// Users that are named in the configuration.
     named: BTreeMap<u32, Entitlement>,
@@ -78,6 +91,7 @@ impl Users {
         self.known.clear();
         self.named.clear();
         self.groups.clear();
+        self.evidence = config.jobs.evidence;
         self.admins = config.service.admin_group.as_ref().and_then(|name| self.accounts.group_named(name));
         for (place, problem) in config.unknown_names() {
             warn!("{place}: {problem}");
@@ -149,7 +163,52 @@ impl Users {
             // A group that the configuration does not name any more keeps its number and has the
             // default entitlement.
             Key::Group(name) => self.entitlements.get(name).unwrap_or(&self.default).clone(),
-            Key::Strangers => self.default.clone(),
+            Key::Job(uid, id) => self.jobs.get(&(*uid, *id)).unwrap_or(&self.default).clone(),
+            Key::Strangers | Key::Vacant => self.default.clone(),
+        }
+    }
+
+    /// The job that a process belongs to, where jobs are parties.
+    pub(crate) fn job_of(&self, pid: u32) -> Option<Job> {
+        if self.only.is_some() { None } else { jobs::job_of(pid, self.evidence) }
+    }
+
+    /// The facts of a user in a job. A job that has not been there before becomes a party, in the
+    /// place of one that has ended if there is one: `is_used` says whether a party has programs.
+    pub(crate) fn find_in_job(&mut self, uid: u32, job: Job, is_used: impl Fn(u32) -> bool) -> Known {
+        let known = self.find(uid);
+        if known.counted_as.is_none() {
+            return known;
+        }
+        self.vacate_jobs(is_used);
+        let id = (uid, job.id);
+        let before = self.jobs.get(&id).cloned();
+        // The first process may have shown less than this one.
+        let entitled = match (job.cpus, before.clone()) {
+            (Some(cpus), _) => Entitlement { weight: f64::from(cpus), max: Some(cpus), reserved: 0 },
+            (None, Some(before)) => before,
+            (None, None) => Entitlement { reserved: 0, ..self.default.clone() },
+        };
+        self.changed |= before.as_ref() != Some(&entitled);
+        self.jobs.insert(id, entitled.clone());
+        let key = Key::Job(uid, job.id);
+        let vacant = self.keys.iter().position(|known| *known == Key::Vacant);
+        if let (Some(vacant), false) = (vacant, self.keys.contains(&key)) {
+            self.keys[vacant] = key.clone();
+        }
+        Known { name: format!("job {} of {}", job.id, known.name), party: self.enter(key), entitled, ..known }
+    }
+
+    /// Jobs without programs have ended, or come again as new ones.
+    fn vacate_jobs(&mut self, is_used: impl Fn(u32) -> bool) {
+        for (party, key) in (0..).zip(&mut self.keys) {
+            if let Key::Job(uid, id) = *key
+                && !is_used(party)
+            {
+                self.jobs.remove(&(uid, id));
+                *key = Key::Vacant;
+                self.changed = true;
+            }
         }
     }
 
@@ -249,5 +308,30 @@ mod tests {
         let alone = users.find(1002).party;
         assert!(alone != bob && alone != carol, "bob is on his own now");
         assert_eq!(users.parties()[bob as usize].most, u32::MAX);
+    }
+
+    #[test]
+    fn a_job_is_a_party_with_what_it_was_allocated_until_it_has_ended() {
+        let (mut users, _config, _dir) = users("[users.alice]\nmax = 1");
+        let job = |id, cpus| Job { id, cpus };
+        let alice = users.find(1001).party;
+        let first = users.find_in_job(1001, job(7, None), |_| true);
+        assert_eq!((first.entitled.max, first.name.as_str()), (None, "job 7 of alice"));
+        let known = users.find_in_job(1001, job(7, Some(3)), |_| true);
+        assert_eq!((known.party, known.entitled.max, known.entitled.weight), (first.party, Some(3), 3.0));
+        let again = users.find_in_job(1001, job(7, None), |_| true);
+        assert_eq!(again.entitled.max, Some(3), "what is known of it stays");
+        assert!(users.take_change().is_some() && users.take_change().is_none());
+        let second = users.find_in_job(1001, job(8, Some(2)), |_| true).party;
+        let others = users.find_in_job(1002, job(7, Some(2)), |_| true).party;
+        assert!(![alice, first.party, second].contains(&others), "a number of one user's job says nothing to another");
+        assert_eq!(users.parties()[alice as usize].most, 1, "the user's other programs keep their entitlement");
+        // Jobs 7 and 8 of alice have ended; another one takes the place of the first.
+        let third = users.find_in_job(1001, job(9, Some(1)), |party| party == others).party;
+        assert_eq!(third, first.party);
+        let most: Vec<u32> = users.parties().iter().map(|party| party.most).collect();
+        assert_eq!((most[third as usize], most[second as usize], most[others as usize]), (1, u32::MAX, 2));
+        let stranger = users.find_in_job(70_000, job(7, Some(2)), |_| true);
+        assert_eq!(stranger.party, users.find(70_000).party, "a number without an account is one of the strangers");
     }
 }

@@ -63,6 +63,27 @@ impl Default for Entitlement {
     }
 }
 
+/// What shows that a process belongs to a job of a batch system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Evidence {
+    /// Nothing: users are parties, and jobs are not.
+    Off,
+    /// The control group that Slurm has put it into.
+    #[default]
+    Cgroup,
+    /// Its group, or else Slurm's variables, which its user could have written.
+    Environment,
+}
+
+/// `[jobs]`: jobs of a batch system as parties of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Jobs {
+    /// What counts.
+    pub evidence: Evidence,
+}
+
 /// `[[rules]]`: programs that are managed without having been started by `numaestro run`. All
 /// conditions that are given must hold.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -58,7 +58,7 @@ impl Front {
     /// Says what `run` with these options would get, or why it would be refused.
     fn advice(&mut self, who: Who, options: &Options, shell: &mut Shell) -> Result<Advice, Refusal> {
         self.may_start(who, options, shell)?;
-        let party = self.user(who.peer.uid, shell).party;
+        let party = self.user_of(who.peer.uid, who.peer.pid, shell).party;
         let most = shell.site().processors();
         let allowed = shell.allowed_for(who.peer.pid);
         let wanted = options.max.unwrap_or(most).clamp(1, most);

@@ -85,7 +85,7 @@ impl Front {
     pub(super) fn may_start(&mut self, who: Who, options: &Options, shell: &mut Shell) -> Result<(), Refusal> {
         let usage = self.usage(who, shell);
         self.rights.may_start(who, usage)?;
-        let user = self.user(who.peer.uid, shell);
+        let user = self.user_of(who.peer.uid, who.peer.pid, shell);
         self.rights.may_wish(&user, options)
     }
 

@@ -38,7 +38,7 @@ impl Front {
             askers.push(who.peer.pid);
             adoptable::objection(&stat, &askers).map_or(Ok(()), Err)?;
         }
-        let owner = self.user(self.users.owner_of(pid), shell);
+        let owner = self.user_of(self.users.owner_of(pid), pid, shell);
         self.rights.may_wish(&owner, &options)?;
         if let Some(app) = shell.programs().of_pid(pid) {
             let hint = format!("`numaestro set {app}` changes the wishes for it");
@@ -78,8 +78,8 @@ impl Front {
         let mut changes = Vec::new();
         for app in &all {
             let options = shell.changed_wishes(*app, new)?;
-            if let Some(uid) = shell.programs().get(*app).map(|entry| entry.uid) {
-                let owner = self.user(uid, shell);
+            if let Some((uid, pid)) = shell.programs().get(*app).map(|entry| (entry.uid, entry.process.pid())) {
+                let owner = self.user_of(uid, pid, shell);
                 self.rights.may_wish(&owner, &options)?;
             }
             changes.push((*app, options));

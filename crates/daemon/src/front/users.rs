@@ -26,6 +26,17 @@ impl Front {
         known
     }
 
+    /// The user of a process, in its job if it is in one.
+    pub(super) fn user_of(&mut self, uid: u32, pid: u32, shell: &mut Shell) -> Known {
+        let Some(job) = self.users.job_of(pid) else { return self.user(uid, shell) };
+        let used: BTreeSet<u32> = shell.programs().iter().map(|app| app.party).collect();
+        let known = self.users.find_in_job(uid, job, |party| used.contains(&party));
+        if let Some(event) = self.users.take_change() {
+            shell.feed(event);
+        }
+        known
+    }
+
     pub(super) fn configure_users(&mut self, shell: &mut Shell) {
         self.users.configure(&self.config);
         self.rights = Rights::new(&self.config, self.users.admins());
@@ -65,7 +76,7 @@ impl Front {
     /// A process that becomes an application.
     pub(super) fn newcomer(&mut self, process: PidFd, name: &str, options: Options, shell: &mut Shell) -> Newcomer {
         let uid = self.users.owner_of(process.pid());
-        let party = self.user(uid, shell).party;
+        let party = self.user_of(uid, process.pid(), shell).party;
         Newcomer { process, uid, party, name: label(name), options }
     }
 

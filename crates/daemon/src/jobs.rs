@@ -1,0 +1,143 @@
+//! Finds the job of a batch system that a process belongs to, and the processors that it was
+//! allocated here.
+//!
+//! Slurm puts the processes of a job into a control group of its own, which users cannot leave:
+//! `/system.slice/slurmstepd.scope/job_12/step_0/…` in version 2, `/slurm/uid_1000/job_12/step_0/…`
+//! in version 1. With `ConstrainCores` the group holds the job's processors. Where Slurm keeps jobs
+//! apart by other means, its variables say as much; but users can write them themselves, so the
+//! administrator decides whether they count.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use numaestro_host::cgroup::Hierarchies;
+use numaestro_host::procfs;
+use numaestro_topology::CpuSet;
+
+use crate::config::Evidence;
+
+/// More processors than a machine has are no allocation.
+const CPUS_MOST: u32 = 1 << 20;
+
+/// A job as one of its processes shows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Job {
+    /// Its number.
+    pub(crate) id: u32,
+    /// Processors that it was allocated on this machine; `None`: not known.
+    pub(crate) cpus: Option<u32>,
+}
+
+/// The job of a process. `None`: it is in none, or nothing shows it.
+pub(crate) fn job_of(pid: u32, evidence: Evidence) -> Option<Job> {
+    match evidence {
+        Evidence::Off => None,
+        Evidence::Cgroup => by_group(&Hierarchies::read(), pid),
+        Evidence::Environment => by_group(&Hierarchies::read(), pid).or_else(|| by_variables(pid)),
+    }
+}
+
+fn by_group(hierarchies: &Hierarchies, pid: u32) -> Option<Job> {
+    let place = hierarchies.place(pid).ok()?;
+    let groups = [place.unified.as_deref(), place.cpuset.as_deref(), place.cpu.as_deref()];
+    let id = groups.into_iter().flatten().find_map(id_in)?;
+    let name = format!("job_{id}");
+    let directories = || {
+        let unified = place.unified.iter().flat_map(|group| hierarchies.unified_chain(group));
+        unified.chain(place.cpuset.iter().flat_map(|group| hierarchies.cpuset_chain(group)))
+    };
+    let of_job = |directory: &PathBuf| directory.file_name().is_some_and(|last| last == name.as_str());
+    let cpus = directories().filter(of_job).find_map(|directory| own_cpus(&directory));
+    Some(Job { id, cpus })
+}
+
+/// Processors that a group has for itself; one without a list has those of the group above.
+fn own_cpus(directory: &Path) -> Option<u32> {
+    let text = fs::read_to_string(directory.join("cpuset.cpus")).ok()?;
+    let cpus = text.trim().parse::<CpuSet>().ok()?;
+    u32::try_from(cpus.len()).ok().filter(|&cpus| cpus > 0)
+}
+
+/// The number of the job whose group this is, or is below. Only Slurm makes groups there.
+fn id_in(group: &str) -> Option<u32> {
+    let mut parts = group.strip_prefix('/')?.split('/');
+    let job = match (parts.next()?, parts.next()?) {
+        ("system.slice", scope) if scope.ends_with("slurmstepd.scope") => parts.next()?,
+        (slurm, user) if (slurm == "slurm" || slurm.starts_with("slurm_")) && user.starts_with("uid_") => {
+            parts.next()?
+        }
+        _ => return None,
+    };
+    job.strip_prefix("job_")?.parse().ok()
+}
+
+fn by_variables(pid: u32) -> Option<Job> {
+    let [id, cpus] = procfs::variables(pid, ["SLURM_JOB_ID", "SLURM_CPUS_ON_NODE"]).ok()?;
+    let number = |value: Option<OsString>| value?.to_str()?.parse::<u32>().ok();
+    let cpus = number(cpus).filter(|cpus| (1..=CPUS_MOST).contains(cpus));
+    Some(Job { id: number(id)?, cpus })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_of_slurm_name_the_job_and_others_do_not() {
+        let jobs = [
+            "/system.slice/slurmstepd.scope/job_12/step_0/user/task_0",
+            "/system.slice/n1_slurmstepd.scope/job_12",
+            "/slurm/uid_1000/job_12/step_batch/task_0",
+            "/slurm_n1/uid_1000/job_12",
+        ];
+        assert_eq!(jobs.map(id_in), [Some(12); 4]);
+        let others = [
+            "/",
+            "/user.slice/user-1000.slice/user@1000.service/slurmstepd.scope/job_12",
+            "/user.slice/slurm/uid_1000/job_12",
+            "/slurm/uid_1000",
+            "/slurm/job_12",
+            "/system.slice/slurmstepd.scope/system",
+            "/system.slice/slurmstepd.scope/job_x",
+            "/slurmish/uid_1/job_1",
+        ];
+        assert_eq!(others.map(id_in), [None; 8]);
+    }
+
+    #[test]
+    fn a_group_of_version_two_has_the_processors_of_the_job() {
+        let root = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = root.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        let group = "/system.slice/slurmstepd.scope/job_7/step_0/user/task_0";
+        write("proc/self/mountinfo", "30 1 0:27 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+        write("proc/40/cgroup", &format!("0::{group}\n"));
+        write("proc/41/cgroup", "0::/user.slice\n");
+        let job = "sys/fs/cgroup/system.slice/slurmstepd.scope/job_7";
+        write(&format!("{job}/cpuset.cpus"), "2-5\n");
+        write(&format!("{job}/step_0/cpuset.cpus"), "2\n");
+        let hierarchies = Hierarchies::read_under(root.path());
+        assert_eq!(by_group(&hierarchies, 40), Some(Job { id: 7, cpus: Some(4) }));
+        assert_eq!(by_group(&hierarchies, 41), None);
+        write(&format!("{job}/cpuset.cpus"), "\n");
+        assert_eq!(by_group(&hierarchies, 40), Some(Job { id: 7, cpus: None }));
+    }
+
+    #[test]
+    fn variables_count_only_where_the_administrator_says_so() {
+        let mut command = std::process::Command::new("sleep");
+        let mut child = command.arg("100").envs([("SLURM_JOB_ID", "31"), ("SLURM_CPUS_ON_NODE", "2")]).spawn().unwrap();
+        let found = [Evidence::Off, Evidence::Cgroup, Evidence::Environment].map(|evidence| {
+            // The kernel shows the variables a moment after the program has been started.
+            while procfs::variables(child.id(), ["SLURM_JOB_ID"]).unwrap()[0].is_none() {}
+            job_of(child.id(), evidence)
+        });
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(found, [None, None, Some(Job { id: 31, cpus: Some(2) })]);
+    }
+}
