@@ -14,6 +14,7 @@ mod class;
 mod cli;
 mod colours;
 mod columns;
+mod command_line;
 mod daemon;
 mod dashboard;
 mod demo;

@@ -1,12 +1,11 @@
 //! Advice as words before a command, and as lines for a shell. The printed commands and lines work
 //! without numaestro afterwards.
 
-use super::bytes;
+use crate::command_line::quoted;
 use numaestro_abi::control::Advice;
 use numaestro_topology::CpuSet;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fmt::Write;
-use std::os::unix::ffi::OsStringExt;
 
 /// They would bind threads elsewhere, against the variables of OpenMP.
 const IN_THE_WAY: [&str; 2] = ["GOMP_CPU_AFFINITY", "KMP_AFFINITY"];
@@ -83,36 +82,9 @@ pub fn placed(advice: &Advice, threads: u32, command: &[OsString]) -> Vec<OsStri
     words.chain(command.iter().cloned()).collect()
 }
 
-/// Words as one line for `sh`.
-pub fn line(words: impl Iterator<Item = OsString>) -> OsString {
-    let words: Vec<Vec<u8>> = words.map(|word| quoted(bytes(&word))).collect();
-    let mut line = words.join(OsStr::new(" ").as_encoded_bytes());
-    line.push(b'\n');
-    OsString::from_vec(line)
-}
-
-/// A word as `sh` reads it back.
-fn quoted(word: &[u8]) -> Vec<u8> {
-    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-./,:=+@%".contains(byte);
-    if !word.is_empty() && word.iter().all(plain) {
-        return word.to_vec();
-    }
-    let mut out = vec![b'\''];
-    for &byte in word {
-        if byte == b'\'' {
-            out.extend_from_slice(b"'\\''");
-        } else {
-            out.push(byte);
-        }
-    }
-    out.push(b'\'');
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::process::Command;
 
     fn advice() -> Advice {
         Advice { count: 3, cpus: "0-1,4".into(), memory_nodes: "1".into(), ..Advice::default() }
@@ -134,13 +106,5 @@ mod tests {
         let several = Advice { memory_nodes: "0-1".into(), ..advice() };
         assert_eq!(numactl(&several), ["numactl", "--physcpubind=0-1,4", "--localalloc"]);
         assert_eq!(numactl(&Advice { memory_nodes: String::new(), ..advice() }), ["numactl", "--physcpubind=0-1,4"]);
-    }
-
-    #[test]
-    fn the_shell_reads_back_every_word() {
-        let words = ["a b", "", "it's", "$HOME", "`x`", "{0},{1}", "a\nb", "\\", "*", "plain", "~", "#c", "!"];
-        let line = line(std::iter::once("printf".into()).chain(["%s|".into()]).chain(words.map(OsString::from)));
-        let out = Command::new("sh").arg("-c").arg(line).output().unwrap();
-        assert_eq!(String::from_utf8(out.stdout).unwrap(), words.map(|word| format!("{word}|")).concat());
     }
 }

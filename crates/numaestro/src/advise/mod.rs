@@ -8,14 +8,14 @@ mod words;
 
 use crate::cli::AdviseArgs;
 use crate::manager::{self, Manager};
-use crate::{machine_here, say};
+use crate::{command_line, machine_here, say};
 use numaestro_abi::control::{Advice, Options, Reply, Request};
 use numaestro_host::numa::{NodeMemory, node_memory};
 use numaestro_topology::Machine;
 use serde::Serialize;
 use std::ffi::OsString;
 use std::io::Write;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 /// One NUMA node of the machine.
@@ -100,7 +100,7 @@ pub fn advise(dir: Option<PathBuf>, args: &AdviseArgs) -> anyhow::Result<u8> {
                 Form::Numactl => forms::numactl(&advice),
                 _ => forms::placed(&advice, threads, &[]),
             };
-            forms::line(words.into_iter().chain(args.command.iter().cloned())).into_vec()
+            command_line::line(words.into_iter().chain(args.command.iter().cloned())).into_vec()
         }
     };
     let mut stdout = std::io::stdout().lock();
@@ -193,11 +193,6 @@ fn nodes(machine: &Machine, memory: &[NodeMemory]) -> Vec<Node> {
         }
     })
     .collect()
-}
-
-/// Bytes of a word as the system takes it.
-fn bytes(word: &OsString) -> &[u8] {
-    word.as_os_str().as_bytes()
 }
 
 #[cfg(test)]
