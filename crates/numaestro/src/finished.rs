@@ -2,19 +2,24 @@
 //! first names the program and the work.
 //!
 //! A line that was cut off by a crash is dropped; everything before it counts. Work of another kind
-//! or of another build of this program is refused: it would be mixed with the rest unseen.
+//! or of another build of this program is refused: it would be mixed with the rest unseen. So is a
+//! second writer, where the file system knows locks: the two would write over each other.
 
 use crate::say::Failure;
 use anyhow::Context;
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
-use std::io::{BufRead, BufReader, Seek, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 /// Version of the format.
 const VERSION: u32 = 2;
+/// The reason why a file of something else is refused.
+const NO_WORK: &str = "it is no file of finished work";
 
 /// The first line: the program and the work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -75,8 +80,10 @@ pub struct Finished {
 impl Finished {
     /// Begins a new file.
     pub fn begin(path: &Path, origin: &Origin) -> anyhow::Result<Self> {
-        let file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
-        let finished = Self { path: path.to_owned(), file: Mutex::new(file) };
+        let mut options = OpenOptions::new();
+        let opened = options.write(true).create(true).truncate(false).open(path);
+        let finished = Self::locked(path, opened.with_context(|| format!("cannot write {}", path.display()))?)?;
+        finished.cut(0)?;
         finished.add(origin)?;
         Ok(finished)
     }
@@ -84,7 +91,7 @@ impl Finished {
     /// Goes on with a file, or begins it where there is none; gives its lines.
     ///
     /// # Errors
-    /// It has other work, work of another build, or no work.
+    /// It has other work, work of another build, or no work; or somebody else writes it.
     pub fn resume<E: DeserializeOwned>(
         path: &Path,
         origin: &Origin,
@@ -93,30 +100,35 @@ impl Finished {
         if !holds_work(path) {
             return Ok((Self::begin(path, origin)?, Vec::new()));
         }
-        let place = || format!("cannot go on with {}", path.display());
-        let mut file = OpenOptions::new().read(true).write(true).open(path).with_context(place)?;
-        let mut reader = BufReader::new(&file);
-        let mut line = String::new();
-        reader.read_line(&mut line).with_context(place)?;
-        let found: Origin =
-            serde_json::from_str(&line).map_err(|_| refusal.error(path, "it is no file of finished work"))?;
-        if let Some(reason) = refusal.reason(&found, origin) {
-            return Err(refusal.error(path, reason));
+        let opened = OpenOptions::new().read(true).write(true).open(path);
+        let finished = Self::locked(path, opened.with_context(|| format!("cannot go on with {}", path.display()))?)?;
+        let mut source = Source::new(path.to_owned());
+        let done = source.news(origin, refusal)?;
+        if source.read == 0 {
+            return Err(refusal.error(path, NO_WORK));
         }
-        let mut whole = line.len() as u64;
-        let mut done = Vec::new();
-        loop {
-            line.clear();
-            reader.read_line(&mut line).with_context(place)?;
-            let Some(entry) = line.strip_suffix('\n').and_then(|entry| serde_json::from_str::<E>(entry).ok()) else {
-                break;
-            };
-            whole += line.len() as u64;
-            done.push(entry);
+        finished.cut(source.read)?;
+        Ok((finished, done))
+    }
+
+    /// With the only right to write; it lasts until the file is closed.
+    fn locked(path: &Path, file: File) -> anyhow::Result<Self> {
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Err(Errno::WOULDBLOCK) => Err(Failure::error(
+                crate::say::FAILED,
+                format!("{} is being written by another numaestro", path.display()),
+                "wait for its end, or name another file: two at the same time need one each",
+            )),
+            // File systems of clusters may know no locks.
+            _ => Ok(Self { path: path.to_owned(), file: Mutex::new(file) }),
         }
-        file.set_len(whole).with_context(place)?;
-        file.seek(std::io::SeekFrom::End(0)).with_context(place)?;
-        Ok((Self { path: path.to_owned(), file: Mutex::new(file) }, done))
+    }
+
+    /// Leaves so many bytes, and goes on behind them.
+    fn cut(&self, bytes: u64) -> anyhow::Result<()> {
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let cut = file.set_len(bytes).and_then(|()| file.seek(SeekFrom::Start(bytes)));
+        cut.map(drop).with_context(|| format!("cannot write {}", self.path.display()))
     }
 
     /// Adds a line.
@@ -135,6 +147,57 @@ impl Finished {
     /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+}
+
+/// A file of finished work that is only read, also while somebody writes it.
+#[derive(Debug)]
+pub struct Source {
+    path: PathBuf,
+    /// Bytes of whole lines that have been read.
+    read: u64,
+}
+
+impl Source {
+    /// Nothing of it has been read.
+    pub const fn new(path: PathBuf) -> Self {
+        Self { path, read: 0 }
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The lines that have been added since the last call; none where there is no file yet. It is
+    /// opened anew each time: only then do file systems of networks show other machines' writes.
+    ///
+    /// # Errors
+    /// It has other work, work of another build, or no work.
+    pub fn news<E: DeserializeOwned>(&mut self, origin: &Origin, refusal: &Refusal) -> anyhow::Result<Vec<E>> {
+        let place = || format!("cannot read {}", self.path.display());
+        let mut file = match File::open(&self.path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            opened => opened.with_context(place)?,
+        };
+        file.seek(SeekFrom::Start(self.read)).with_context(place)?;
+        let (mut reader, mut line, mut found) = (BufReader::new(file), Vec::new(), Vec::new());
+        loop {
+            line.clear();
+            reader.read_until(b'\n', &mut line).with_context(place)?;
+            let Some(text) = line.strip_suffix(b"\n") else { break };
+            if self.read == 0 {
+                let of: Origin = serde_json::from_slice(text).map_err(|_| refusal.error(&self.path, NO_WORK))?;
+                if let Some(reason) = refusal.reason(&of, origin) {
+                    return Err(refusal.error(&self.path, reason));
+                }
+            } else {
+                let Ok(entry) = serde_json::from_slice(text) else { break };
+                found.push(entry);
+            }
+            self.read += line.len() as u64;
+        }
+        Ok(found)
     }
 }
 
@@ -181,6 +244,7 @@ mod tests {
         let (finished, done) = Finished::resume::<u32>(&path, &origin(), &REFUSAL).expect("goes on");
         assert_eq!(done, [5, 600]);
         finished.add(&7_u32).expect("writes");
+        drop(finished);
         assert_eq!(Finished::resume::<u32>(&path, &origin(), &REFUSAL).expect("goes on").1, [5, 600, 7]);
         let new = place.path().join("new.jsonl");
         assert!(Finished::resume::<u32>(&new, &origin(), &REFUSAL).expect("begins").1.is_empty());
@@ -198,6 +262,41 @@ mod tests {
         assert_eq!(done, [5]);
         finished.add(&600_u32).expect("writes");
         assert_eq!(std::fs::read_to_string(&path).expect("readable"), text);
+    }
+
+    #[test]
+    fn a_source_gives_each_line_once_and_only_when_it_is_whole() {
+        let place = tempfile::tempdir().expect("a directory");
+        let path = place.path().join("x.jsonl");
+        let mut source = Source::new(path.clone());
+        let mut news = || source.news::<u32>(&origin(), &REFUSAL).expect("readable");
+        assert!(news().is_empty(), "there is no file yet");
+        let finished = Finished::begin(&path, &origin()).expect("begins");
+        assert!(news().is_empty());
+        finished.add(&5_u32).expect("writes");
+        finished.add(&600_u32).expect("writes");
+        assert_eq!((news(), news()), (vec![5, 600], vec![]));
+        let mut file = OpenOptions::new().append(true).open(&path).expect("writable");
+        file.write_all(b"70").expect("writes");
+        assert!(news().is_empty(), "the line is not whole");
+        file.write_all(b"1\n").expect("writes");
+        assert_eq!(news(), [701]);
+    }
+
+    #[test]
+    fn a_second_writer_is_refused_and_a_reader_is_not() {
+        let place = tempfile::tempdir().expect("a directory");
+        let path = place.path().join("x.jsonl");
+        let first = Finished::begin(&path, &origin()).expect("begins");
+        first.add(&5_u32).expect("writes");
+        let refused = [
+            Finished::begin(&path, &origin()).expect_err("refused"),
+            Finished::resume::<u32>(&path, &origin(), &REFUSAL).expect_err("refused"),
+        ];
+        assert!(refused.iter().all(|error| error.to_string().contains("another numaestro")), "{refused:?}");
+        assert_eq!(Source::new(path.clone()).news::<u32>(&origin(), &REFUSAL).expect("readable"), [5]);
+        drop(first);
+        assert_eq!(Finished::resume::<u32>(&path, &origin(), &REFUSAL).expect("goes on").1, [5]);
     }
 
     #[test]

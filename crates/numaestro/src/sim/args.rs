@@ -1,6 +1,8 @@
 //! The words of `numaestro sim`.
 
+use super::part::Part;
 use super::scenario_args::{ScenarioArgs, percent};
+use super::slurm::SlurmArgs;
 use clap::{Args, Subcommand};
 use numaestro_sim::chaos::Fault;
 use std::path::PathBuf;
@@ -84,7 +86,10 @@ pub struct RunArgs {
     "Examples:\n  numaestro sim compare scenarios/two-openmp.toml --policies equi,dss,batch\n  \
      numaestro sim compare scenarios/pools-hector.toml --baseline first-fit --html report.html\n  \
      numaestro sim compare scenarios/pools-hector.toml --state pools.jsonl            # stopped with Ctrl-C ...\n  \
-     numaestro sim compare scenarios/pools-hector.toml --state pools.jsonl --resume   # ... goes on where it was\n\n\
+     numaestro sim compare scenarios/pools-hector.toml --state pools.jsonl --resume   # ... goes on where it was\n  \
+     numaestro sim compare scenarios/pools-hector.toml --part 2/3 --state two.jsonl   # a third of it, on one machine of three ...\n  \
+     numaestro sim compare scenarios/pools-hector.toml --finished *.jsonl             # ... and everything together\n  \
+     numaestro sim compare scenarios/pools-hector.toml --json pools.json --slurm      # the same on a Slurm cluster\n\n\
      Every policy gets the same jobs (common random numbers). `*` marks a difference that is real with 95 % confidence among all that \
      are shown (Holm 1979).\n\nCommas inside parentheses belong to a policy: --policies 'equi,placement=worst-fit(equal=4,tie=lowest)'.\n\n{EXIT_CODES} \
      130 stopped by Ctrl-C; with --state, --resume goes on."
@@ -115,6 +120,17 @@ pub struct CompareArgs {
     /// Go on with what the state file has.
     #[arg(long)]
     pub resume: bool,
+    /// Do only this part of the runs, and show nothing: part 2/3 is the second of three. Each part
+    /// needs a state file of its own.
+    #[arg(long, value_name = "K/N", requires = "state", conflicts_with_all = ["json", "csv", "html", "slurm"])]
+    pub part: Option<Part>,
+    /// Take the finished runs of these state files too, and do only what is missing. The files are
+    /// only read.
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub finished: Vec<PathBuf>,
+    /// On a cluster.
+    #[command(flatten)]
+    pub slurm: SlurmArgs,
 }
 
 /// `numaestro sim machines`.

@@ -11,8 +11,9 @@ use super::recorder::Recorder;
 use super::results::{Cell, Comparison, Results};
 use super::run::{about, headline, notes};
 use super::runner::{self, Planned, Runner};
-use super::state::{self, Done};
-use super::{csv, document, stop, table, verdict};
+use super::state::{self, Done, Kept};
+use super::summary::Summary;
+use super::{csv, document, slurm, stop, table, verdict};
 use crate::finished::{Finished, Origin};
 use crate::say::{self, Failure};
 use numaestro_sim::scenario::Scenario;
@@ -30,13 +31,38 @@ pub fn compare(args: &CompareArgs) -> anyhow::Result<u8> {
     files::check_writable(&[&args.json, &args.csv, &args.html, &args.state].map(Option::as_ref))?;
     let planned = plan(scenario);
     runner::check(&planned)?;
+    let seeds: Vec<u64> = (0..u64::from(scenario.seeds)).map(|number| scenario.seed.wrapping_add(number)).collect();
+    let runs = runner::runs(&planned, &seeds);
+    let tasks = if args.slurm.slurm { Some(slurm::check(args, runs.len())?) } else { None };
     notes(scenario);
-    let (state, done) = open_state(args, loaded.fingerprint)?;
+    let origin = Origin::new(loaded.fingerprint)?;
+    let (state, mut done) = open_state(args, &origin)?;
+    state::take(&args.finished, &origin, &mut done, state.as_ref().filter(|_| args.part.is_none()))?;
     let stop = stop::on_signal()?;
-    let Some(results) = simulate(args, scenario, &planned, state.as_ref(), &done, &stop)? else {
+    let kept = state.as_ref().map(|state| Kept { state, origin: &origin });
+    let whole = match (tasks, kept) {
+        (Some(tasks), Some(kept)) => match slurm::run(args, &runs, tasks, kept, &mut done, &stop) {
+            Ok(whole) => whole,
+            Err(error) => return Err(abandon(state, &done, error)),
+        },
+        _ => true,
+    };
+    let mine: Vec<_> = match args.part {
+        Some(part) => part.of(&runs),
+        None => runs,
+    };
+    let all = if whole { simulate(args, scenario, &mine, state.as_ref(), &done, &stop)? } else { None };
+    let Some(all) = all else {
         stop::say_how_to_go_on(state.as_ref().map(Finished::path));
         return Ok(stop::STOPPED);
     };
+    if let (Some(part), Some(state)) = (args.part, &state) {
+        say::note(&format!("part {part}: {} in {}", say::counted(all.len(), "run"), state.path().display()));
+        return Ok(say::OK);
+    }
+    let runs = all.chunks(seeds.len().max(1)).map(<[Summary]>::to_vec).collect();
+    let cells = planned.iter().map(|one| one.cell.clone()).collect();
+    let results = Results { cells, runs, level: args.what.level / 100.0 };
     let comparisons = results.comparisons(&baseline);
     let seeds = if scenario.seeds == 1 {
         "1 seed".to_owned()
@@ -96,7 +122,7 @@ fn plan(scenario: &Scenario) -> Vec<Planned> {
 }
 
 /// The state file, if there is one, and its finished runs.
-fn open_state(args: &CompareArgs, fingerprint: u64) -> anyhow::Result<(Option<Finished>, Done)> {
+fn open_state(args: &CompareArgs, origin: &Origin) -> anyhow::Result<(Option<Finished>, Done)> {
     let beside = |path: &PathBuf| {
         let mut name = path.clone().into_os_string();
         name.push(".state.jsonl");
@@ -109,29 +135,33 @@ fn open_state(args: &CompareArgs, fingerprint: u64) -> anyhow::Result<(Option<Fi
         }
         return Ok((None, Done::new()));
     };
-    let origin = Origin::new(fingerprint)?;
     if args.resume {
-        let (state, done) = state::resume_runs(&path, &origin)?;
+        let (state, done) = state::resume_runs(&path, origin)?;
         return Ok((Some(state), done));
     }
-    Ok((Some(state::begin(&path, &origin)?), Done::new()))
+    Ok((Some(state::begin(&path, origin)?), Done::new()))
+}
+
+/// Leaves no state file behind where nothing has run: the next call would take it for work.
+fn abandon(state: Option<Finished>, done: &Done, error: anyhow::Error) -> anyhow::Error {
+    if let Some(state) = state.filter(|state| done.is_empty() && !slurm::is_under_way(state.path())) {
+        let _ = state.remove();
+    }
+    error
 }
 
 fn simulate(
     args: &CompareArgs,
     scenario: &Scenario,
-    planned: &[Planned],
+    runs: &[(&Planned, u64)],
     state: Option<&Finished>,
     done: &Done,
     stop: &stop::Stop,
-) -> anyhow::Result<Option<Results>> {
-    let seeds: Vec<u64> = (0..u64::from(scenario.seeds)).map(|number| scenario.seed.wrapping_add(number)).collect();
-    let jobs = planned.first().and_then(|one| one.scenario.source(scenario.seed).total());
-    let progress = Progress::new((planned.len() * seeds.len()) as u64, jobs);
+) -> anyhow::Result<Option<Vec<Summary>>> {
+    let jobs = runs.first().and_then(|(one, _)| one.scenario.source(scenario.seed).total());
+    let progress = Progress::new(runs.len() as u64, jobs);
     let runner = Runner { progress: &progress, state, stop: stop.flag(), checks: false };
-    let runs = runner::pool(args.what.workers)?.install(|| runner.all(planned, &seeds, done))?;
-    let cells = planned.iter().map(|one| one.cell.clone()).collect();
-    Ok(runs.map(|runs| Results { cells, runs, level: args.what.level / 100.0 }))
+    runner::pool(args.what.workers)?.install(|| runner.these(runs, done))
 }
 
 fn write(

@@ -18,7 +18,8 @@ impl Progress {
         let bar = ProgressBar::with_draw_target(Some(runs * jobs.unwrap_or(1)), ProgressDrawTarget::stderr());
         if std::io::stderr().is_terminal() {
             let unit = if jobs.is_some() { "applications" } else { "runs" };
-            let template = format!("{{bar:30}} {{human_pos}} of {{human_len}} {unit}, {{elapsed}}, {{eta}} left");
+            let template =
+                format!("{{bar:30}} {{human_pos}} of {{human_len}} {unit}, {{elapsed}}, {{eta}} left{{msg}}");
             if let Ok(style) = ProgressStyle::with_template(&template) {
                 bar.set_style(style);
             }
@@ -41,6 +42,11 @@ impl Progress {
         if self.jobs.is_none() {
             self.bar.inc(1);
         }
+    }
+
+    /// Something else to know, behind the bar.
+    pub fn say(&self, text: &str) {
+        self.bar.set_message(format!("; {text}"));
     }
 
     /// A run was done before.

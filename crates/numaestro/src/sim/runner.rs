@@ -65,6 +65,11 @@ pub fn refused(policy: &str, reason: &str) -> anyhow::Error {
     Failure::error(WRONG_FILE, format!("policy `{policy}`: {reason}"), "`numaestro policy list` names all")
 }
 
+/// All runs: cell by cell, in order of seeds.
+pub fn runs<'a>(planned: &'a [Planned], seeds: &[u64]) -> Vec<(&'a Planned, u64)> {
+    planned.iter().flat_map(|one| seeds.iter().map(move |&seed| (one, seed))).collect()
+}
+
 /// Processors that applications may have.
 pub fn managed(scenario: &Scenario) -> PuSet {
     let reserved = &scenario.settings.reserved;
@@ -86,8 +91,15 @@ impl Runner<'_> {
     /// # Errors
     /// A state file that cannot be written. `Ok(None)` if it was stopped.
     pub fn all(&self, planned: &[Planned], seeds: &[u64], done: &Done) -> anyhow::Result<Option<Vec<Vec<Summary>>>> {
-        let tasks: Vec<(&Planned, u64)> =
-            planned.iter().flat_map(|one| seeds.iter().map(move |&seed| (one, seed))).collect();
+        let Some(all) = self.these(&runs(planned, seeds), done)? else { return Ok(None) };
+        Ok(Some(all.chunks(seeds.len().max(1)).map(<[Summary]>::to_vec).collect()))
+    }
+
+    /// Runs these except the done ones; the results of all of them.
+    ///
+    /// # Errors
+    /// A state file that cannot be written. `Ok(None)` if it was stopped.
+    pub fn these(&self, runs: &[(&Planned, u64)], done: &Done) -> anyhow::Result<Option<Vec<Summary>>> {
         let one = |&(planned, seed): &(&Planned, u64)| -> anyhow::Result<Option<Summary>> {
             if let Some(found) = done.get(&(planned.cell.clone(), seed)) {
                 self.progress.had();
@@ -105,9 +117,8 @@ impl Runner<'_> {
             self.progress.run();
             Ok(Some(summary))
         };
-        let found = tasks.par_iter().map(one).collect::<anyhow::Result<Vec<Option<Summary>>>>()?;
-        let Some(all) = found.into_iter().collect::<Option<Vec<Summary>>>() else { return Ok(None) };
-        Ok(Some(all.chunks(seeds.len().max(1)).map(<[Summary]>::to_vec).collect()))
+        let found = runs.par_iter().map(one).collect::<anyhow::Result<Vec<Option<Summary>>>>()?;
+        Ok(found.into_iter().collect())
     }
 
     /// One run. `Ok(None)` if it was stopped.

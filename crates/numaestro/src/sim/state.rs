@@ -2,12 +2,13 @@
 
 use super::results::Cell;
 use super::summary::Summary;
-use crate::finished::{Finished, Origin, Refusal, holds_work};
+use crate::finished::{Finished, Origin, Refusal, Source, holds_work};
 use crate::say::{self, Failure};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::collections::btree_map::Entry as Place;
+use std::path::{Path, PathBuf};
 
 /// A state file of something else.
 const REFUSAL: Refusal = Refusal {
@@ -22,6 +23,15 @@ struct Entry {
     #[serde(flatten)]
     cell: Cell,
     run: Summary,
+}
+
+/// Where finished runs are kept.
+#[derive(Clone, Copy)]
+pub struct Kept<'a> {
+    /// The state file.
+    pub state: &'a Finished,
+    /// What its runs are of.
+    pub origin: &'a Origin,
 }
 
 /// Runs by cell and seed.
@@ -59,6 +69,52 @@ pub fn resume_runs(path: &Path, origin: &Origin) -> anyhow::Result<(Finished, Do
     Ok((state, entries.into_iter().map(|entry| ((entry.cell, entry.run.seed), entry.run)).collect()))
 }
 
+/// Takes the finished runs of further state files: of parts of the comparison. Runs that are new go
+/// into `state` too, so that nothing depends on the other files later.
+///
+/// # Errors
+/// A file that is not there; as [`resume`]; files that disagree.
+pub fn take(paths: &[PathBuf], origin: &Origin, done: &mut Done, state: Option<&Finished>) -> anyhow::Result<()> {
+    for path in paths {
+        if !path.exists() {
+            let next = "name state files that `sim compare --state` has written";
+            return Err(Failure::error(say::FAILED, format!("there is no {}", path.display()), next));
+        }
+        news(&mut Source::new(path.clone()), origin, done, state)?;
+    }
+    Ok(())
+}
+
+/// The number of runs that a state file has and `done` had not; they are in `done` and `state` now.
+///
+/// # Errors
+/// As [`resume`]; results that differ from those of the same run in `done`.
+pub fn news(source: &mut Source, origin: &Origin, done: &mut Done, state: Option<&Finished>) -> anyhow::Result<usize> {
+    let mut new = 0;
+    for Entry { cell, run } in source.news::<Entry>(origin, &REFUSAL)? {
+        match done.entry((cell, run.seed)) {
+            Place::Occupied(place) if *place.get() != run => {
+                let (cell, seed) = place.key();
+                let what = format!("policy {}, seed {seed}", cell.policy);
+                return Err(Failure::error(
+                    say::FAILED,
+                    format!("{} has other results of {what} than a file before it", source.path().display()),
+                    "the same run has the same results everywhere: find out which file was changed, and leave it out",
+                ));
+            }
+            Place::Occupied(_) => {}
+            Place::Vacant(place) => {
+                if let Some(state) = state {
+                    add_run(state, &place.key().0, &run)?;
+                }
+                place.insert(run);
+                new += 1;
+            }
+        }
+    }
+    Ok(new)
+}
+
 /// Adds a finished run.
 pub fn add_run(state: &Finished, cell: &Cell, run: &Summary) -> anyhow::Result<()> {
     state.add(&Entry { cell: cell.clone(), run: run.clone() })
@@ -81,11 +137,36 @@ mod tests {
                 add_run(&state, cell, run).expect("writes");
             }
         }
+        drop(state);
         let (_, done) = resume_runs(&path, &origin).expect("goes on");
         assert_eq!(done.len(), results.runs.iter().map(Vec::len).sum::<usize>());
         assert_eq!(done[&(results.cells[3].clone(), 2)], results.runs[3][1]);
         assert!(begin(&path, &origin).expect_err("refused").to_string().contains("finished runs"));
         let other = Origin::new(2).expect("this program");
         assert!(resume_runs(&path, &other).expect_err("refused").to_string().contains("has changed"));
+    }
+
+    #[test]
+    fn runs_of_parts_come_together_unless_they_disagree() {
+        let place = tempfile::tempdir().expect("a directory");
+        let [one, two, all] = ["1", "2", "all"].map(|name| place.path().join(name));
+        let origin = Origin::new(1).expect("this program");
+        let results = example();
+        let (first, second) = (&results.runs[0][0], &results.runs[0][1]);
+        let write = |path: &Path, runs: &[&Summary]| {
+            let state = Finished::begin(path, &origin).expect("begins");
+            runs.iter().for_each(|run| add_run(&state, &results.cells[0], run).expect("writes"));
+        };
+        write(&one, &[first]);
+        write(&two, &[first, second]);
+        let state = begin(&all, &origin).expect("begins");
+        let mut done = Done::new();
+        take(&[one.clone(), two.clone()], &origin, &mut done, Some(&state)).expect("they agree");
+        drop(state);
+        assert_eq!((done.len(), &resume_runs(&all, &origin).expect("goes on").1), (2, &done));
+        write(&two, &[&Summary { response_s: 77.0, ..first.clone() }]);
+        let error = take(&[one, two.clone()], &origin, &mut done, None).expect_err("they disagree").to_string();
+        assert!(error.contains("seed 1") && error.contains(&two.display().to_string()), "{error}");
+        assert!(take(&[place.path().join("no")], &origin, &mut done, None).is_err());
     }
 }
