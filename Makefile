@@ -17,6 +17,7 @@ help:
 	@echo "make test                install what the tests need, build everything, run every test"
 	@echo "make build               the command, the client library and the load programs"
 	@echo "make test-numa           boot guests with several NUMA nodes and test in them; BOOT=four ONLY=text for a part, ONLY=validate- for the simulator"
+	@echo "make test-slurm          what runs on a Slurm cluster: one is made of this host for each test"
 	@echo "make check               format, lints, the project's own checks, C warnings, documentation"
 	@echo "make bench               measure the mixes of programs; BENCH_FLAGS=--quick for a short run"
 	@echo "make repro               check in the simulator what the papers claim; REPRO_FLAGS=--quick for a short run"
@@ -87,6 +88,11 @@ test-numa: packages
 	@$(CARGO) build --quiet -p numaestro-guest
 	@target/debug/numaestro-guest test $(if $(BOOT),--boot $(BOOT)) $(if $(ONLY),--only $(ONLY)) $(GUEST_FLAGS) || [ $$? -eq 77 ]
 
+# One test at a time: each has a cluster of its own.
+test-slurm: rust
+	@scripts/install-packages.sh slurm
+	$(CARGO) test -p numaestro --test slurm -- --test-threads=1
+
 check: packages
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
@@ -116,5 +122,5 @@ clean:
 	$(CARGO) clean
 	rm -rf build
 
-.PHONY: help rust packages test-packages build binaries examples client kernels test-programs venv demo bench repro sim-bench test test-numa check install \
+.PHONY: help rust packages test-packages build binaries examples client kernels test-programs venv demo bench repro sim-bench test test-numa test-slurm check install \
         uninstall deb wheel clean

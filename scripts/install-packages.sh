@@ -31,6 +31,7 @@ has_aarch64() { command -v aarch64-linux-gnu-gcc && command -v qemu-aarch64; }
 has_libraries() { /usr/bin/python3 -s -c 'import numba, numpy, sklearn, xgboost'; }
 has_node() { command -v node && command -v npm; }
 has_slurm() { (PATH=$PATH:/usr/sbin:/usr/local/sbin && command -v slurmctld && command -v slurmd && command -v sbatch && command -v munged); }
+has_parallel() { parallel --version | grep GNU; }
 has_venv() { python3 -c 'import ensurepip, venv' 2>/dev/null; }
 
 required=() optional=() left_out=()
@@ -46,7 +47,10 @@ probe_all() {
     want "g++" "g++" links g++ c++ "cstdio"
     want "OpenBLAS" "libopenblas-dev" links gcc c cblas.h -lopenblas
     want "oneTBB" "libtbb-dev" links g++ c++ oneapi/tbb.h -std=c++17 -ltbb
-    [ "$group" = build ] || want "Slurm" "slurm-wlm" has_slurm
+    [ "$group" = build ] || {
+        want "Slurm" "slurm-wlm" has_slurm
+        want "GNU parallel" "parallel" has_parallel
+    }
     [ "$group" = test ] || return 0
     want "Python with venv" "python3 python3-venv" has_venv
     want "Debian's libraries of Python" "python3-numpy python3-sklearn python3-numba python3-xgboost" has_libraries

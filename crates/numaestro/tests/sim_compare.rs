@@ -208,3 +208,97 @@ fn the_state_beside_the_output_is_gone_when_all_is_done() {
     assert_eq!(compare(&user, &["--seeds", "1", "--json", "@o.json"]).status.code(), Some(0));
     assert!(!user.path("o.json.state.jsonl").exists());
 }
+
+// In parts.
+
+#[test]
+fn parts_together_are_the_same_bytes_and_nothing_runs_twice() {
+    let user = with(SCENARIO);
+    let whole = compare(&user, &["--json", "@whole.json", "--csv", "@whole.csv", "--html", "@whole.html"]);
+    for part in ["1", "2", "3"] {
+        let state = format!("@part-{part}.jsonl");
+        let output = compare(&user, &["--part", &format!("{part}/3"), "--state", &state]);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        assert!(output.stdout.is_empty(), "a part shows nothing: {}", text(&output.stdout));
+        assert_eq!(file(&user, &state[1..]).lines().count(), 1 + 6 * 4 / 3);
+    }
+    let words = ["--json", "@o.json", "--csv", "@o.csv", "--html", "@o.html", "--state", "@all.jsonl", "--finished"];
+    let parts = ["@part-1.jsonl", "@part-2.jsonl", "@part-3.jsonl"];
+    let output = compare(&user, &[&words[..], &parts].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_eq!(text(&output.stdout), text(&whole.stdout));
+    for ending in ["json", "csv", "html"] {
+        assert!(file(&user, &format!("o.{ending}")) == file(&user, &format!("whole.{ending}")), "{ending}");
+    }
+    // Every run is in one part; the parts' runs are in the state file now.
+    let lines = |name: &str| file(&user, name).lines().skip(1).map(ToOwned::to_owned).collect::<Vec<_>>();
+    let sorted = |mut lines: Vec<String>| {
+        lines.sort();
+        lines
+    };
+    let of_parts = sorted(["part-1.jsonl", "part-2.jsonl", "part-3.jsonl"].into_iter().flat_map(lines).collect());
+    assert_eq!(of_parts, sorted(lines("all.jsonl")));
+}
+
+#[test]
+fn what_the_parts_lack_is_run_and_what_they_have_is_used() {
+    let user = with(SCENARIO);
+    assert_eq!(compare(&user, &["--json", "@whole.json"]).status.code(), Some(0));
+    assert_eq!(compare(&user, &["--part", "2/3", "--state", "@two.jsonl"]).status.code(), Some(0));
+    let state = file(&user, "two.jsonl");
+    std::fs::write(user.path("two.jsonl"), &state[..state.len() - 9]).expect("writable");
+    let merged = |outcome: i32| {
+        let output = compare(&user, &["--json", "@o.json", "--state", "@all.jsonl", "--finished", "@two.jsonl"]);
+        assert_eq!(output.status.code(), Some(outcome), "{}", text(&output.stderr));
+        text(&output.stderr)
+    };
+    merged(0);
+    assert!(file(&user, "o.json") == file(&user, "whole.json"));
+    assert_eq!(file(&user, "two.jsonl").len(), state.len() - 9, "it is only read");
+    // A part again takes what another file has, and keeps only its own.
+    let words = ["--part", "2/3", "--state", "@again.jsonl", "--finished", "@two.jsonl"];
+    assert_eq!(compare(&user, &words).status.code(), Some(0));
+    assert_eq!(file(&user, "again.jsonl").lines().count(), 1 + 1, "the run that was cut off");
+    // Files that disagree.
+    let line = state.lines().nth(1).expect("a run");
+    let at = line.find("\"response_s\":").expect("a number") + 13;
+    let other = format!("{}1{}", &line[..at], &line[at..]);
+    std::fs::write(user.path("two.jsonl"), state.replace(line, &format!("{line}\n{other}"))).expect("writable");
+    std::fs::remove_file(user.path("all.jsonl")).expect("there");
+    assert!(merged(1).contains("other results"));
+}
+
+#[test]
+fn parts_of_something_else_are_refused() {
+    let user = with(SCENARIO);
+    assert_eq!(compare(&user, &["--part", "1/3", "--state", "@one.jsonl"]).status.code(), Some(0));
+    let refused = |words: &[&str]| {
+        let output = compare(&user, &[&["--seeds", "1", "--json", "@o.json"], words].concat());
+        assert_eq!(output.status.code(), Some(1), "{}", text(&output.stdout));
+        assert!(!user.path("o.json.state.jsonl").exists(), "nothing has run");
+        text(&output.stderr)
+    };
+    assert!(refused(&["--finished", "@one.jsonl", "--set", "program.a.weight=2"]).contains("has changed"));
+    assert!(refused(&["--finished", "@s.toml"]).contains("no file of finished work"));
+    assert!(refused(&["--finished", "@gone.jsonl"]).contains("there is no"));
+    let state = file(&user, "one.jsonl");
+    let (build, rest) = state.split_once("\"build\":\"").expect("a build");
+    let digit = if rest.starts_with('0') { '1' } else { '0' };
+    let another = format!("{build}\"build\":\"{digit}{}", &rest[1..]);
+    std::fs::write(user.path("one.jsonl"), another).expect("writable");
+    assert!(refused(&["--finished", "@one.jsonl"]).contains("another build"));
+}
+
+#[test]
+fn two_parts_do_not_share_a_state_file() {
+    let long = SCENARIO.replace("iterations = 30", "iterations = 3000").replace("seeds = 4", "seeds = 200");
+    let user = with(&long);
+    let words = ["sim", "compare"].map(ToOwned::to_owned).into_iter();
+    let words =
+        words.chain([path(&user, "s.toml"), "--part=1/2".to_owned(), "--state".to_owned(), path(&user, "s.jsonl")]);
+    let _first = start(user.command(words).stdout(Stdio::null()).stderr(Stdio::null()));
+    until("it has begun", || user.path("s.jsonl").metadata().is_ok_and(|found| found.len() > 0));
+    let output = compare(&user, &["--part", "2/2", "--state", "@s.jsonl", "--resume"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("by another numaestro"), "{}", text(&output.stderr));
+}

@@ -37,7 +37,10 @@ pub fn compare(args: &CompareArgs) -> anyhow::Result<u8> {
     notes(scenario);
     let origin = Origin::new(loaded.fingerprint)?;
     let (state, mut done) = open_state(args, &origin)?;
-    state::take(&args.finished, &origin, &mut done, state.as_ref().filter(|_| args.part.is_none()))?;
+    let keeps = state.as_ref().filter(|_| args.part.is_none());
+    if let Err(error) = state::take(&args.finished, &origin, &mut done, keeps) {
+        return Err(abandon(state, &done, error));
+    }
     let stop = stop::on_signal()?;
     let kept = state.as_ref().map(|state| Kept { state, origin: &origin });
     let whole = match (tasks, kept) {

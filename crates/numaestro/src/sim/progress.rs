@@ -1,5 +1,6 @@
 //! Shows the progress on a terminal: a bar with the time left. Silent where stderr is no terminal.
 
+use crate::say;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::time::Duration;
@@ -47,6 +48,11 @@ impl Progress {
     /// Something else to know, behind the bar.
     pub fn say(&self, text: &str) {
         self.bar.set_message(format!("; {text}"));
+    }
+
+    /// A line that stays, above the bar.
+    pub fn note(&self, text: &str) {
+        self.bar.suspend(|| say::note(text));
     }
 
     /// A run was done before.

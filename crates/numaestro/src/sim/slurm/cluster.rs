@@ -76,11 +76,17 @@ fn ask(command: &mut Command, input: &[u8]) -> anyhow::Result<String> {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
     let said = String::from_utf8_lossy(&output.stderr);
-    let said: Vec<&str> = said.lines().map(|line| line.trim_start_matches(&format!("{name}: "))).collect();
-    let next =
-        "try `sinfo`, which asks the same cluster; SLURM_CONF names its configuration where it is not the usual one";
+    let own = |line: &str| line.trim_start_matches(&format!("{name}: ")).trim_start_matches("error: ").to_owned();
+    let said: Vec<String> = said.lines().map(own).collect();
     let what = format!("{name} has failed: {}", said.join("; "));
-    Err(Failure::error(if name == "sbatch" { say::FAILED } else { say::UNAVAILABLE }, what, next))
+    Err(if name == "sbatch" {
+        let next = "--partition, --nodes, --workers and --sbatch go to sbatch; `man sbatch` has its options";
+        Failure::error(say::FAILED, what, next)
+    } else {
+        let next =
+            "try `sinfo`, which asks the same cluster; SLURM_CONF names its configuration if it is not the usual one";
+        Failure::error(say::UNAVAILABLE, what, next)
+    })
 }
 
 /// The partition of this name, or the cluster's default.

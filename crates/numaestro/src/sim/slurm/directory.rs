@@ -6,6 +6,7 @@
 
 use super::cluster::Job;
 use crate::finished::Source;
+use crate::say::{self, Failure};
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -49,7 +50,10 @@ impl Directory {
     /// Beside a state file; it is made where it is missing.
     pub fn beside(state: &Path) -> anyhow::Result<Self> {
         let path = std::path::absolute(place(state)).context("there is no current directory")?;
-        fs::create_dir_all(&path).with_context(|| format!("cannot make the directory {}", path.display()))?;
+        fs::create_dir_all(&path).map_err(|error| {
+            let what = format!("cannot make the directory {} for the tasks' files: {error}", path.display());
+            Failure::error(say::FAILED, what, "name a state file elsewhere by --state, where the nodes can write too")
+        })?;
         Ok(Self { path, sources: BTreeMap::new() })
     }
 

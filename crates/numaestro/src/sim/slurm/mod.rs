@@ -102,5 +102,5 @@ pub fn run(
 
 /// Whether tasks or their files are left of an earlier call.
 pub fn is_under_way(state: &Path) -> bool {
-    directory::place(state).exists()
+    directory::place(state).is_dir()
 }

@@ -191,9 +191,12 @@ impl<'a> Sweep<'a> {
         }
         let missing: usize = tasks.iter().map(|part| parts[part].missing).sum();
         let (what, runs) = (say::counted(tasks.len(), "task"), say::counted(missing, "run"));
-        let again: Vec<String> = tasks.iter().filter_map(|part| self.last_of(*part)).map(|(said, ..)| said).collect();
+        let mut again: Vec<String> =
+            tasks.iter().filter_map(|part| self.last_of(*part)).map(|(said, ..)| said).collect();
+        again.sort();
+        again.dedup();
         let why = if again.is_empty() { String::new() } else { format!(", again after {}", shortened(&again)) };
-        say::note(&format!("job {}: {what} for {runs}{why}", job.number));
+        self.progress.note(&format!("job {}: {what} for {runs}{why}", job.number));
         let tasks =
             tasks.iter().map(|&number| Task { number, state: State::Waits(String::new()), node: String::new() });
         self.jobs.push(Watched { tasks: tasks.collect(), job });
@@ -253,7 +256,7 @@ impl<'a> Sweep<'a> {
     fn end(&mut self) {
         for watched in self.jobs.iter().filter(|watched| watched.is_active()) {
             match watched.job.cancel() {
-                Ok(()) => say::note(&format!("job {} is cancelled", watched.job.number)),
+                Ok(()) => self.progress.note(&format!("job {} is cancelled", watched.job.number)),
                 Err(error) => {
                     let number = &watched.job.number;
                     say::warn(&format!("job {number} goes on: {error:#}; `scancel {number}` ends it"));

@@ -1,0 +1,94 @@
+//! A Slurm cluster that ends with its test, and leaves nothing behind.
+
+use crate::user::{User, text};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// The exit code of the script where there is no Slurm.
+const NOT_INSTALLED: i32 = 77;
+
+/// Three nodes of two processors.
+pub struct Cluster {
+    /// A user, whose directory all nodes share.
+    pub user: User,
+    dir: PathBuf,
+}
+
+fn script() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/slurm-cluster.sh")
+}
+
+impl Cluster {
+    /// Starts it; the reason if Slurm is not installed here.
+    pub fn start() -> Result<Self, String> {
+        let user = User::new();
+        let cluster = Self { dir: user.path("slurm"), user };
+        let output = cluster.script("start", &[]);
+        if output.status.code() == Some(NOT_INSTALLED) {
+            return Err("Slurm is not installed here".to_owned());
+        }
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        Ok(cluster)
+    }
+
+    /// A verb of the script.
+    pub fn script(&self, verb: &str, words: &[&str]) -> Output {
+        let mut command = Command::new(script());
+        command.arg(verb).arg(&self.dir).args(words).stdin(Stdio::null());
+        command.output().expect("the script starts")
+    }
+
+    /// A command that finds the cluster.
+    pub fn on_it(&self, mut command: Command) -> Command {
+        command.env("SLURM_CONF", self.dir.join("slurm.conf"));
+        command
+    }
+
+    /// What a command of Slurm says.
+    pub fn slurm(&self, program: &str, words: &[&str]) -> String {
+        let mut command = Command::new(program);
+        command.args(words);
+        let output = self.on_it(command).output().expect("it starts");
+        assert!(output.status.success(), "{program} {words:?}: {}", text(&output.stderr));
+        text(&output.stdout)
+    }
+
+    /// Numbers of jobs that have not ended.
+    pub fn jobs(&self) -> Vec<String> {
+        let said = self.slurm("squeue", &["--noheader", "--format=%F"]);
+        let mut jobs: Vec<String> = said.lines().map(|line| line.trim().to_owned()).collect();
+        jobs.dedup();
+        jobs
+    }
+
+    /// Command lines of processes that name this cluster's directory or have it in their
+    /// environment, and are not this test.
+    fn processes(&self) -> Vec<String> {
+        let dir = self.dir.to_str().expect("text").to_owned();
+        let mut found = Vec::new();
+        for process in std::fs::read_dir("/proc").expect("/proc").flatten() {
+            let read = |name: &str| text(&std::fs::read(process.path().join(name)).unwrap_or_default());
+            if process.file_name() != *std::process::id().to_string()
+                && (read("environ") + &read("cmdline")).contains(&dir)
+            {
+                found.push(read("cmdline").replace('\0', " "));
+            }
+        }
+        found
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        let output = self.script("stop", &[]);
+        if std::thread::panicking() {
+            return;
+        }
+        // Where Slurm is not installed there is no cluster to be stopped.
+        if self.dir.join("slurm.conf").exists() {
+            assert!(output.status.success(), "{}", text(&output.stderr));
+        }
+        let left = self.processes();
+        assert!(left.is_empty(), "left behind: {left:#?}");
+    }
+}
