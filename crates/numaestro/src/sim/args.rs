@@ -2,7 +2,7 @@
 
 use super::part::Part;
 use super::scenario_args::{ScenarioArgs, percent};
-use super::slurm::SlurmArgs;
+use super::slurm_args::SlurmArgs;
 use clap::{Args, Subcommand};
 use numaestro_sim::chaos::Fault;
 use std::path::PathBuf;

@@ -26,6 +26,7 @@ mod run;
 mod runner;
 mod scenario_args;
 mod slurm;
+mod slurm_args;
 pub mod state;
 mod stop;
 mod summary;

@@ -1,5 +1,5 @@
-//! A share of the runs of a comparison: part K of N. The parts are made from the list of runs alone,
-//! so machines that know nothing of each other do all of it, and nothing twice.
+//! A share of the runs of a comparison: part K of N. The parts are made from the list of runs
+//! alone, so machines that know nothing of each other do all of it, and nothing twice.
 
 use std::str::FromStr;
 
@@ -61,7 +61,7 @@ pub fn shares(runs: usize, count: u32) -> Vec<u32> {
     shares
 }
 
-/// SplitMix64 (Steele, Lea, Flood 2014).
+/// `SplitMix64` (Steele, Lea, Flood 2014).
 const fn scattered(number: u64) -> u64 {
     let mut x = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -155,7 +155,9 @@ mod tests {
         let (first, second) = (&results.runs[0][0], &results.runs[0][1]);
         let write = |path: &Path, runs: &[&Summary]| {
             let state = Finished::begin(path, &origin).expect("begins");
-            runs.iter().for_each(|run| add_run(&state, &results.cells[0], run).expect("writes"));
+            for run in runs {
+                add_run(&state, &results.cells[0], run).expect("writes");
+            }
         };
         write(&one, &[first]);
         write(&two, &[first, second]);

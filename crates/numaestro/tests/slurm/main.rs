@@ -1,5 +1,5 @@
-//! numaestro on a Slurm cluster. The cluster is this host alone: `scripts/slurm-cluster.sh` starts a
-//! controller and several nodes on loopback, and each test has its own.
+//! numaestro on a Slurm cluster. The cluster is this host alone: `scripts/slurm-cluster.sh` starts
+//! a controller and several nodes on loopback, and each test has its own.
 
 mod cluster;
 mod guide;

@@ -121,9 +121,8 @@ impl Directory {
         if lines.is_empty() {
             return format!("it said nothing in {}", path.display());
         }
-        let end: String =
-            lines[lines.len().saturating_sub(LOG_LINES)..].iter().map(|line| format!("\n  {line}")).collect();
-        format!("the end of {}:{end}", path.display())
+        let end = lines[lines.len().saturating_sub(LOG_LINES)..].join("\n  ");
+        format!("the end of {}:\n  {end}", path.display())
     }
 
     /// Removes it if no task has ever used it.
@@ -162,8 +161,8 @@ mod tests {
         let directory = Directory::beside(&place.path().join("100%.jsonl")).expect("makes it");
         let job = Job { number: "7".to_owned(), cluster: None };
         assert!(directory.log_end(&job, 3).contains("do all nodes share"));
-        let lines: String = (0..100).map(|number| format!("line {number}\n\n")).collect();
-        fs::write(directory.path().join("7_3.log"), lines).expect("writable");
+        let lines: Vec<String> = (0..100).map(|number| format!("line {number}\n\n")).collect();
+        fs::write(directory.path().join("7_3.log"), lines.concat()).expect("writable");
         let end = directory.log_end(&job, 3);
         assert!(end.ends_with("line 98\n  line 99") && end.contains("7_3.log") && !end.contains("line 90"), "{end}");
         assert!(directory.log_pattern().ends_with("/100%%.jsonl.slurm/%A_%a.log"));

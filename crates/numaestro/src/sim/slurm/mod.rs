@@ -1,18 +1,15 @@
 //! A comparison on a Slurm cluster. This program submits an array job whose tasks run parts of the
 //! comparison, collects their finished runs into the one state file, and submits parts again whose
-//! tasks have failed. What is to be printed and written is made of the state file, as on one machine.
+//! tasks have failed. Results are made of the state file, as on one machine.
 //!
-//! Nothing is lost when this program dies: the tasks run on, and the next call with --resume follows
-//! them.
+//! Nothing is lost when this program dies: the tasks run on, and the next call with --resume
+//! follows them.
 
-mod args;
 mod cluster;
 mod directory;
 mod parts;
 mod script;
 mod sweep;
-
-pub use args::SlurmArgs;
 
 use super::args::CompareArgs;
 use super::progress::Progress;

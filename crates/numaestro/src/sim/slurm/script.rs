@@ -77,8 +77,9 @@ fn words(args: &CompareArgs, state: &Path) -> anyhow::Result<Vec<OsString>> {
     args.baseline.iter().for_each(|baseline| say("--baseline", baseline.clone()));
     args.what.seed.iter().for_each(|seed| say("--seed", seed.to_string()));
     args.what.seeds.iter().for_each(|seeds| say("--seeds", seeds.to_string()));
-    let workers = args.what.workers.or((args.slurm.nodes.is_none()).then_some(1));
-    workers.iter().for_each(|workers| say("--workers", workers.to_string()));
+    if let Some(workers) = args.what.workers.or(args.slurm.nodes.is_none().then_some(1)) {
+        say("--workers", workers.to_string());
+    }
     words.extend(["--finished".into(), full(&state.to_owned())?.into(), "--resume".into()]);
     Ok(words)
 }

@@ -16,9 +16,9 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// How long network file systems may hide what other machines have written.
-const LATE: Duration = Duration::from_secs(60);
+const LATE: Duration = Duration::from_mins(1);
 /// How long Slurm may not answer.
-const SILENT: Duration = Duration::from_secs(600);
+const SILENT: Duration = Duration::from_mins(10);
 /// How long tasks may take to end: Slurm's own time before it kills, and some more.
 const END: Duration = Duration::from_secs(40);
 /// How often Slurm is asked, at the beginning and in the long run.
