@@ -113,6 +113,7 @@ mod tests {
         let origin = Origin::new(1).unwrap();
         let mut kept = Kept::open(place.path(), &origin).unwrap();
         kept.keep(PAPERS[2], Stage::Draw(3), &answers(true)).unwrap();
+        drop(kept);
         let again = Kept::open(place.path(), &origin).unwrap();
         assert_eq!(again.answers(PAPERS[2], Stage::Draw(3), &["K-Fig2b"]), Some(answers(true)));
         assert_eq!(again.answers(PAPERS[2], Stage::Draw(4), &["K-Fig2b"]), None);
@@ -125,6 +126,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let mut kept = Kept::open(place.path(), &Origin::new(1).unwrap()).unwrap();
         kept.keep(PAPERS[2], Stage::Seeds(1), &answers(true)).unwrap();
+        drop(kept);
         let error = Kept::open(place.path(), &Origin::new(2).unwrap()).unwrap_err();
         assert_eq!(error.downcast_ref::<Failure>().map(|failure| failure.code), Some(REFUSAL.code));
     }

@@ -17,6 +17,12 @@ const REFUSAL: Refusal = Refusal {
     next: "remove the file to begin again, or name another one by --state",
 };
 
+/// A state file of something else among those that are only read.
+const OTHER: Refusal = Refusal {
+    next: "all parts need the same build and the same scenario: leave the file out, or do its part again",
+    ..REFUSAL
+};
+
 /// A line of a comparison's state file.
 #[derive(Serialize, Deserialize)]
 struct Entry {
@@ -91,7 +97,7 @@ pub fn take(paths: &[PathBuf], origin: &Origin, done: &mut Done, state: Option<&
 /// As [`resume`]; results that differ from those of the same run in `done`.
 pub fn news(source: &mut Source, origin: &Origin, done: &mut Done, state: Option<&Finished>) -> anyhow::Result<usize> {
     let mut new = 0;
-    for Entry { cell, run } in source.news::<Entry>(origin, &REFUSAL)? {
+    for Entry { cell, run } in source.news::<Entry>(origin, &OTHER)? {
         match done.entry((cell, run.seed)) {
             Place::Occupied(place) if *place.get() != run => {
                 let (cell, seed) = place.key();

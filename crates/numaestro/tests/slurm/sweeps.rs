@@ -3,7 +3,7 @@
 use crate::cluster::Cluster;
 use crate::user::{Mortal, User, kill, start, text, until};
 use numaestro_skip::skip;
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,7 +28,7 @@ policies = ["equi", "batch"]
 program.a.processors = [1, 2, 3, 4]
 "#;
 /// So many more iterations that a task runs for some seconds.
-const SLOW: &str = "program.a.phases[0].iterations=2000";
+const SLOW: &str = "program.a.phases[0].iterations=4000";
 /// What a comparison writes.
 const OUTPUTS: [&str; 3] = ["o.json", "o.csv", "o.html"];
 
@@ -92,6 +92,18 @@ fn begin(cluster: &Cluster, words: &[&str]) -> Mortal {
     let words: Vec<&str> = ["--set", SLOW, "--slurm", "--tasks", "6"].iter().chain(words).copied().collect();
     let mut command = cluster.on_it(compare(&cluster.user, &words));
     start(command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()))
+}
+
+/// The long one has begun, its tasks are held where they are, and its collector is dead; the job.
+fn without_collector(cluster: &Cluster) -> String {
+    let child = begin(cluster, &[]);
+    until("some runs are finished", || finished(cluster) >= 20);
+    let jobs = cluster.jobs();
+    assert_eq!(jobs.len(), 1);
+    cluster.slurm("scontrol", &["suspend", &jobs[0]]);
+    kill("KILL", &child.id().to_string());
+    drop(child);
+    jobs[0].clone()
 }
 
 /// Finished runs that have been collected.
@@ -184,16 +196,51 @@ fn tasks_run_on_when_their_collector_dies_and_the_next_call_follows_them() {
         Ok(cluster) => cluster,
         Err(reason) => skip!("{reason}"),
     };
-    let child = begin(&cluster, &[]);
-    until("some runs are finished", || finished(&cluster) >= 20);
-    kill("KILL", &child.id().to_string());
-    drop(child);
-    let jobs = cluster.jobs();
-    assert_eq!(jobs.len(), 1);
-    let output = go_on(&cluster);
+    let job = without_collector(&cluster);
+    let mut child = begin(&cluster, &["--resume"]);
+    let mut first = String::new();
+    let mut stderr = BufReader::new(child.stderr.take().expect("a pipe"));
+    stderr.read_line(&mut first).expect("readable");
+    assert_eq!(first, format!("numaestro: going on with job {job}, which still runs\n"));
+    cluster.slurm("scontrol", &["resume", &job]);
+    let (mut rest, mut shown) = (String::new(), Vec::new());
+    stderr.read_to_string(&mut rest).expect("readable");
+    child.stdout.take().expect("a pipe").read_to_end(&mut shown).expect("readable");
+    assert_eq!(rest, "", "nothing is submitted again");
+    let output = Output { status: child.wait().expect("ends"), stdout: shown, stderr: rest.into_bytes() };
     is_the_same(&cluster, &output, slow_on_one_machine());
+}
+
+#[test]
+fn a_removed_state_file_begins_anew_and_ends_what_was_under_way() {
+    let cluster = match Cluster::start() {
+        Ok(cluster) => cluster,
+        Err(reason) => skip!("{reason}"),
+    };
+    let job = without_collector(&cluster);
+    std::fs::remove_file(cluster.user.path("o.html.state.jsonl")).expect("there");
+    // Another scenario: nothing of the first is of use.
+    let output = cluster.on_it(compare(&cluster.user, &["--slurm"])).output().expect("it starts");
+    is_the_same(&cluster, &output, &on_one_machine(&[]));
     let said = text(&output.stderr);
-    assert!(said.contains(&format!("going on with job {}", jobs[0])) && !said.contains("tasks for"), "{said}");
+    assert!(said.contains(&format!("job {job} of an earlier comparison is cancelled")), "{said}");
+}
+
+#[test]
+fn tasks_that_wait_for_something_odd_say_it() {
+    let cluster = match Cluster::start() {
+        Ok(cluster) => cluster,
+        Err(reason) => skip!("{reason}"),
+    };
+    with(&cluster.user, FAST);
+    let mut command = cluster.on_it(compare(&cluster.user, &["--slurm", "--sbatch=--hold"]));
+    let mut child = start(command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()));
+    let mut said = BufReader::new(child.stderr.take().expect("a pipe")).lines();
+    let found = said.find(|line| line.as_ref().is_ok_and(|line| line.contains("the tasks wait: JobHeldUser")));
+    assert!(found.is_some(), "it ends without a word");
+    kill("INT", &child.id().to_string());
+    assert_eq!(child.wait().expect("ends").code(), Some(130));
+    assert!(cluster.jobs().is_empty());
 }
 
 #[test]

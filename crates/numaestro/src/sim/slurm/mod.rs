@@ -79,6 +79,9 @@ pub fn run(
     stop: &Stop,
 ) -> anyhow::Result<bool> {
     let keys: Vec<_> = runs.iter().map(|(planned, seed)| (planned.cell.clone(), *seed)).collect();
+    if !args.resume {
+        sweep::clear(kept.state.path())?;
+    }
     let directory = Directory::beside(kept.state.path())?;
     let list = fingerprint(&serde_json::to_vec(&keys)?);
     let parts = sweep::parts_under_way(&directory, list)?.unwrap_or(parts);

@@ -11,7 +11,8 @@ use crate::sim::progress;
 use crate::sim::results::Cell;
 use crate::sim::state::{self, Done, Kept};
 use crate::sim::stop::Stop;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -23,6 +24,11 @@ const SILENT: Duration = Duration::from_mins(10);
 const END: Duration = Duration::from_secs(40);
 /// How often Slurm is asked, at the beginning and in the long run.
 const ASK: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(10));
+
+/// Slurm has not said why a task waits.
+const NO_REASON: [&str; 2] = ["", "None"];
+/// Reasons of waiting that pass by themselves.
+const USUAL: [&str; 4] = ["Resources", "Priority", "JobArrayTaskLimit", "BeginTime"];
 
 /// A job and its tasks, as Slurm last told them.
 #[derive(Debug)]
@@ -41,6 +47,8 @@ pub struct Sweep<'a> {
     script: Script,
     directory: Directory,
     jobs: Vec<Watched>,
+    /// Reasons of waiting that have been told.
+    told: BTreeSet<String>,
     tries: Tries,
     /// When a task was first seen to have ended.
     ended: BTreeMap<(String, u32), Instant>,
@@ -75,9 +83,20 @@ impl<'a> Sweep<'a> {
         stop: &'a Stop,
     ) -> anyhow::Result<Self> {
         let shares = shares(runs.len(), parts.0);
-        let (tries, ended, answered) = (Tries::default(), BTreeMap::new(), Instant::now());
-        let mut sweep =
-            Self { runs, shares, parts, script, directory, jobs: Vec::new(), tries, ended, answered, progress, stop };
+        let mut sweep = Self {
+            runs,
+            shares,
+            parts,
+            script,
+            directory,
+            jobs: Vec::new(),
+            told: BTreeSet::new(),
+            tries: Tries::default(),
+            ended: BTreeMap::new(),
+            answered: Instant::now(),
+            progress,
+            stop,
+        };
         for Submitted { job, parts, runs } in sweep.directory.jobs()? {
             let found = Watched { tasks: job.tasks()?, job };
             if (parts, runs) != sweep.parts && found.is_active() {
@@ -123,7 +142,7 @@ impl<'a> Sweep<'a> {
 
     /// Asks Slurm; false if it does not answer, which may pass.
     fn look(&mut self) -> anyhow::Result<bool> {
-        for watched in &mut self.jobs {
+        for watched in self.jobs.iter_mut().filter(|watched| watched.is_active()) {
             match watched.job.tasks() {
                 Ok(tasks) => watched.tasks = tasks,
                 Err(error) if self.answered.elapsed() < SILENT => {
@@ -230,18 +249,21 @@ impl<'a> Sweep<'a> {
         Failure::error(say::FAILED, format!("{what} failed again and again; part {last} is {word}; {log}"), next)
     }
 
-    fn say(&self) {
+    /// What the tasks do, for people who wait.
+    fn say(&mut self) {
         let states = || self.jobs.iter().flat_map(|watched| &watched.tasks).map(|task| &task.state);
         let running = states().filter(|state| **state == State::Runs).count();
-        let mut waiting =
-            states().filter_map(|state| if let State::Waits(reason) = state { Some(reason) } else { None });
-        let reason = waiting.next();
-        let others = waiting.count();
-        let waits = reason.map_or_else(String::new, |reason| {
-            let reason = if reason.is_empty() { String::new() } else { format!(" ({reason})") };
-            format!(", {} waiting{reason}", others + 1)
-        });
+        let reasons: Vec<&String> =
+            states().filter_map(|state| if let State::Waits(reason) = state { Some(reason) } else { None }).collect();
+        let reason = reasons.iter().find(|reason| !NO_REASON.contains(&reason.as_str()));
+        let why = reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
+        let waits = if reasons.is_empty() { String::new() } else { format!(", {} waiting{why}", reasons.len()) };
         self.progress.say(&format!("{running} running{waits}"));
+        let odd = reason.filter(|reason| running == 0 && !USUAL.contains(&reason.as_str()));
+        if let Some(reason) = odd.map(ToString::to_string).filter(|reason| !self.told.contains(reason)) {
+            self.progress.note(&format!("the tasks wait: {reason} (`squeue` says more; Ctrl-C cancels them)"));
+            self.told.insert(reason);
+        }
     }
 
     /// Waits, but not longer than until somebody wants it to stop.
@@ -305,6 +327,21 @@ impl<'a> Sweep<'a> {
             say::warn(&format!("some tasks do not end; {} is left for them", self.directory.path().display()));
         }
     }
+}
+
+/// Ends what is left of a comparison whose state file somebody has removed.
+///
+/// # Errors
+/// Slurm does not answer.
+pub fn clear(state: &Path) -> anyhow::Result<()> {
+    let directory = Directory::beside(state)?;
+    for Submitted { job, .. } in directory.jobs()? {
+        if job.tasks()?.iter().any(|task| is_active(&task.state)) {
+            say::note(&format!("job {} of an earlier comparison is cancelled", job.number));
+            job.cancel()?;
+        }
+    }
+    directory.remove()
 }
 
 /// The parts of the jobs of an earlier call that still run, if they share this list of runs.
