@@ -20,6 +20,7 @@
 #   --plugstack FILE     PlugStackConfig: SPANK plugins
 #   --set KEY=VALUE      any other setting of slurm.conf, also instead of this script's (repeat for several)
 #   --wait SECONDS       until all nodes are idle [default: 60]
+#   --with PID           end the cluster when this process has ended, however it does
 #
 # Afterwards every command of Slurm finds the cluster by SLURM_CONF=DIR/slurm.conf.
 # Exit codes: 0; 1 failed, and the reason; 64 wrong usage; 77 Slurm is not installed here.
@@ -35,13 +36,14 @@ PATH=$PATH:/usr/sbin:/sbin:/usr/local/sbin
 case ${1-} in -h | --help | help) usage; exit 0 ;; esac
 verb=${1-} dir=${2-}
 case $verb in
-start | stop | status | kill | revive) ;;
+start | stop | status | kill | revive | watch) ;;
 *) usage >&2; exit 64 ;;
 esac
 [ -n "$dir" ] || misused "$verb needs a directory"
 shift 2
 case $dir in /*) ;; *) dir=$PWD/$dir ;; esac
 dir=${dir%/}
+script=$(realpath "$0")
 conf=$dir/slurm.conf
 
 ## What runs
@@ -252,14 +254,14 @@ start_all() {
 }
 
 start() {
-    nodes=3 cpus=2 oversubscribe='' cgroup=no cores=no auth=munge prolog='' plugstack='' wait=60 set=()
+    nodes=3 cpus=2 oversubscribe='' cgroup=no cores=no auth=munge prolog='' plugstack='' wait=60 owner='' set=()
     local option
     while [ $# -gt 0 ]; do
         option=$1
         case $option in
         --cgroup) cgroup=yes; shift; continue ;;
         --cgroup-cores) cgroup=yes cores=yes; shift; continue ;;
-        --nodes | --cpus | --oversubscribe | --auth | --task-prolog | --plugstack | --set | --wait) ;;
+        --nodes | --cpus | --oversubscribe | --auth | --task-prolog | --plugstack | --set | --wait | --with) ;;
         *) misused "start has no option $option" ;;
         esac
         [ $# -ge 2 ] || misused "$option needs a value"
@@ -267,6 +269,7 @@ start() {
         --nodes | --cpus | --oversubscribe | --wait)
             [[ $2 =~ ^[1-9][0-9]{0,3}$ ]] || misused "$option needs a number from 1, not \`$2'"
             printf -v "${option#--}" %s "$2" ;;
+        --with) [ -d "/proc/$2" ] || misused "--with: there is no process $2"; owner=$2 ;;
         --auth) [[ $2 =~ ^(none|munge)$ ]] || misused "--auth is none or munge"; auth=$2 ;;
         --task-prolog | --plugstack)
             [ -r "$2" ] || misused "$option: there is no $2 that can be read"
@@ -312,6 +315,7 @@ start() {
         fi
         if start_all; then
             trap - EXIT INT TERM HUP
+            [ -z "$owner" ] || (daemon setsid --fork "$script" watch "$dir" "$owner")
             echo "slurm-cluster: $nodes nodes are idle; export SLURM_CONF=$conf"
             return 0
         fi
@@ -350,6 +354,12 @@ needs_node() {
 
 case $verb in
 start) start "$@" ;;
+watch)
+    # Not for people: this is what --with leaves behind.
+    tail --pid="$1" -f /dev/null
+    # Without the mark, it does not end itself.
+    exec env -u NUMAESTRO_SLURM_CLUSTER "$script" stop "$dir"
+    ;;
 stop)
     needs_cluster
     stop_all || exit 1

@@ -1,4 +1,4 @@
-//! A Slurm cluster that ends with its test, and leaves nothing behind.
+//! A Slurm cluster that ends with its test, and leaves nothing behind; also when the test is killed.
 
 use crate::user::{User, text};
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ impl Cluster {
     pub fn start() -> Result<Self, String> {
         let user = User::new();
         let cluster = Self { dir: user.path("slurm"), user };
-        let output = cluster.script("start", &[]);
+        let output = cluster.script("start", &["--with", &std::process::id().to_string()]);
         if output.status.code() == Some(NOT_INSTALLED) {
             return Err("Slurm is not installed here".to_owned());
         }
