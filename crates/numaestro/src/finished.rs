@@ -209,10 +209,12 @@ pub fn holds_work(path: &Path) -> bool {
 /// FNV-1a over words of eight bytes.
 pub fn fingerprint(bytes: &[u8]) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64 ^ bytes.len() as u64;
-    for word in bytes.chunks(8) {
-        let mut eight = [0; 8];
-        eight[..word.len()].copy_from_slice(word);
-        hash = (hash ^ u64::from_le_bytes(eight)).wrapping_mul(0x0000_0100_0000_01b3);
+    let (words, rest) = bytes.as_chunks::<8>();
+    let mut last = [0; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    let last = if rest.is_empty() { None } else { Some(&last) };
+    for word in words.iter().chain(last) {
+        hash = (hash ^ u64::from_le_bytes(*word)).wrapping_mul(0x0000_0100_0000_01b3);
         hash ^= hash >> 29;
     }
     hash
