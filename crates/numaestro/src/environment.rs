@@ -55,6 +55,12 @@ impl Environment {
         self.entries.iter().find_map(|entry| value_of(entry, name)).map(|bytes| OsString::from_vec(bytes.to_vec()))
     }
 
+    /// The names of the entries, in order.
+    pub fn names(&self) -> Vec<String> {
+        let name = |entry: &CString| Some(entry.to_str().ok()?.split_once('=')?.0.to_owned());
+        self.entries.iter().filter_map(name).collect()
+    }
+
     /// Replaces the first entry of that name, removes others, or adds one.
     pub fn set(&mut self, name: &str, value: &OsStr) {
         let mut entry = format!("{name}=").into_bytes();

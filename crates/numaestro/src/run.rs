@@ -275,7 +275,7 @@ fn place_memory(memory: Option<&str>) {
 }
 
 /// The processors that this process may use before anything is changed, a Linux list.
-fn affinity() -> String {
+pub fn affinity() -> String {
     numaestro_host::affinity::get(0).map(|set| set.to_string()).unwrap_or_default()
 }
 
@@ -291,7 +291,7 @@ fn restore(all: &str) {
 }
 
 /// Everything that the environment needs; a sentence for each change.
-fn manage(
+pub fn manage(
     environment: &mut Environment,
     dir: &Path,
     all: &str,

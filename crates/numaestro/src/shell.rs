@@ -2,10 +2,14 @@
 //!
 //! The shell is run like any program; programs started in it attach by themselves, and while they
 //! do, the shell holds no processors.
+//!
+//! A batch system starts its tasks itself: its prolog is told the environment of such a shell.
 
-use crate::cli::ShellArgs;
+use crate::cli::{ShellArgs, WishArgs};
+use crate::environment::Environment;
 use crate::run::{self, Plan};
-use crate::{say, target};
+use crate::{manager, say, target};
+use numaestro_host::exec;
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -17,6 +21,9 @@ const BASH_PROMPT: &str = r#"case $PS1 in "(numaestro) "*) ;; *) PS1="(numaestro
 
 /// The subcommand.
 pub fn shell(dir: Option<PathBuf>, args: &ShellArgs) -> anyhow::Result<u8> {
+    if args.task_prolog {
+        return task_prolog(dir, args);
+    }
     let interactive = args.command.is_empty();
     let command = if interactive {
         vec![std::env::var_os("SHELL").unwrap_or_else(|| "/bin/sh".into())]
@@ -44,6 +51,40 @@ pub fn shell(dir: Option<PathBuf>, args: &ShellArgs) -> anyhow::Result<u8> {
         plan.extra.push(("NUMAESTRO_DIR", std::path::absolute(dir)?.into()));
     }
     run::start(dir, &path, &plan)
+}
+
+/// Says the changes of the environment with which every program of a task asks the manager by
+/// itself. The manager is not asked: it may hang, and tasks must not.
+fn task_prolog(dir: Option<PathBuf>, args: &ShellArgs) -> anyhow::Result<u8> {
+    let WishArgs { name, min, max, weight, mem, btr, .. } = &args.wish;
+    if name.is_some() || min.or(*max).is_some() || weight.is_some() || mem.is_some() || btr.is_some() {
+        let what =
+            "a task prolog sets variables, and no variable holds a limit, a weight, a name or an amount of memory";
+        let next = "leave them out; `numaestro run` in the job's script takes them";
+        return Err(say::Failure::error(say::USAGE, what, next));
+    }
+    let dir = manager::directory(dir)?;
+    if !dir.join("control").exists() {
+        say::warn(&format!("there is no manager in {}: the task runs without numaestro", dir.display()));
+        return Ok(say::OK);
+    }
+    let shell = PathBuf::from("/bin/sh");
+    let mut plan = Plan::new(vec![shell.clone().into()], &shell, &args.wish, args.fold.fold, Some(false))?;
+    plan.pool = args.pool.pool.or(plan.pool);
+    let before = Environment::new(exec::environment());
+    let mut after = before.clone();
+    run::manage(&mut after, &dir, &run::affinity(), &shell, &plan, None);
+    let mut lines = Vec::new();
+    for name in before.names().into_iter().filter(|name| after.get(name).is_none()) {
+        lines.push(format!("unset {name}\n"));
+    }
+    for name in after.names() {
+        if let Some(value) = after.get(&name).filter(|value| before.get(&name).as_ref() != Some(value)) {
+            lines.push(format!("export {name}={}\n", value.to_string_lossy()));
+        }
+    }
+    say::print(&lines.concat())?;
+    Ok(say::OK)
 }
 
 /// The variables that mark the prompt of an interactive shell.

@@ -84,7 +84,8 @@ pub struct RunArgs {
 /// `numaestro shell`.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: numaestro shell            # then start programs as always\n         \
-                        numaestro shell make test  # a command whose programs are all managed")]
+                        numaestro shell make test  # a command whose programs are all managed\n         \
+                        numaestro shell --task-prolog   # the variables, for Slurm's TaskProlog")]
 pub struct ShellArgs {
     /// What is wished for, for everything in this shell.
     #[command(flatten)]
@@ -98,6 +99,10 @@ pub struct ShellArgs {
     /// The jobs of builds, for everything in this shell.
     #[command(flatten)]
     pub jobserver: JobserverArgs,
+    /// Start nothing: print `export NAME=VALUE` and `unset NAME`, as a task prolog of Slurm says
+    /// what the task's environment is. Nothing where no manager is, so that jobs run as always.
+    #[arg(long, conflicts_with_all = ["command", "jobserver"])]
+    pub task_prolog: bool,
     /// What to start; default: $SHELL.
     #[arg(value_name = "CMD", trailing_var_arg = true, allow_hyphen_values = true)]
     pub command: Vec<OsString>,

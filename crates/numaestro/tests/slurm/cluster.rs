@@ -1,4 +1,4 @@
-//! A Slurm cluster that ends with its test, and leaves nothing behind; also when the test is killed.
+//! A Slurm cluster that ends with its test and leaves nothing behind, also when the test is killed.
 
 use crate::user::{User, text};
 use std::path::{Path, PathBuf};
@@ -21,9 +21,17 @@ fn script() -> PathBuf {
 impl Cluster {
     /// Starts it; the reason if Slurm is not installed here.
     pub fn start() -> Result<Self, String> {
+        Self::start_with(|_| Vec::new())
+    }
+
+    /// The same with further options of the script.
+    pub fn start_with(options: impl FnOnce(&User) -> Vec<String>) -> Result<Self, String> {
         let user = User::new();
+        let options = options(&user);
         let cluster = Self { dir: user.path("slurm"), user };
-        let output = cluster.script("start", &["--with", &std::process::id().to_string()]);
+        let own = std::process::id().to_string();
+        let words: Vec<&str> = ["--with", &own].into_iter().chain(options.iter().map(String::as_str)).collect();
+        let output = cluster.script("start", &words);
         if output.status.code() == Some(NOT_INSTALLED) {
             return Err("Slurm is not installed here".to_owned());
         }

@@ -3,6 +3,7 @@
 
 mod cluster;
 mod guide;
+mod jobs;
 mod refused;
 mod sweeps;
 #[path = "../user/mod.rs"]
