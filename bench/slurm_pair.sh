@@ -6,7 +6,7 @@
 #                                       and two processors
 set -eu -o pipefail
 cd "$(dirname "$0")/.."
-rounds=${1:-5}
+rounds=${1:-3}
 numaestro=$PWD/target/release/numaestro
 kernels=$PWD/build/kernels/gcc
 dir=$(mktemp -d)
@@ -39,7 +39,7 @@ both() {
 }
 median() { sort -n "$1" | awk '{ all[NR] = $1 } END { print all[int((NR + 1) / 2)] }'; }
 
-for load in sor:15000 cg:500; do
+for load in sor:30000 cg:1000; do
     name=${load%:*} reps=${load#*:}
     for _ in $(seq "$rounds"); do
         for how in split managed plain; do both $how "$kernels/$name" "$reps" >>"$dir/$name.$how"; done
