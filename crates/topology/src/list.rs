@@ -77,7 +77,7 @@ pub(crate) fn parse(text: &str) -> Result<Bitmap, ListError> {
     as_written(text).map_or_else(|| read(text), Ok)
 }
 
-/// Reads a list as [`write`] has it, in one pass: a recorded day has ten million. `None`: it is
+/// Reads a list as [`write()`] has it, in one pass: a recorded day has ten million. `None`: it is
 /// another text.
 fn as_written(text: &str) -> Option<Bitmap> {
     let mut out = Bitmap::new();

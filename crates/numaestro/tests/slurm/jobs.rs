@@ -66,8 +66,8 @@ fn tasks_on_one_node_share_it_and_run_without_a_manager_too() {
     }
     until("nobody", || apps().is_empty());
 
-    let managed = task(&cluster, "2000").output().expect("srun");
-    assert_eq!(checksum(&text(&managed.stdout)), expected);
+    let beside = task(&cluster, "2000").output().expect("srun");
+    assert_eq!(checksum(&text(&beside.stdout)), expected);
 
     // A manager that hangs delays no task for ever.
     let stop = |signal: &str| {
