@@ -39,16 +39,16 @@ pub(crate) fn job_of(pid: u32, evidence: Evidence) -> Option<Job> {
 }
 
 fn by_group(hierarchies: &Hierarchies, pid: u32) -> Option<Job> {
+    // In version 1, Slurm tracks jobs in the hierarchy of the freezer.
+    let id = hierarchies.groups(pid).ok()?.iter().find_map(|group| id_in(group))?;
     let place = hierarchies.place(pid).ok()?;
-    let groups = [place.unified.as_deref(), place.cpuset.as_deref(), place.cpu.as_deref()];
-    let id = groups.into_iter().flatten().find_map(id_in)?;
+    let unified = place.unified.iter().flat_map(|group| hierarchies.unified_chain(group));
+    let directories = unified.chain(place.cpuset.iter().flat_map(|group| hierarchies.cpuset_chain(group)));
     let name = format!("job_{id}");
-    let directories = || {
-        let unified = place.unified.iter().flat_map(|group| hierarchies.unified_chain(group));
-        unified.chain(place.cpuset.iter().flat_map(|group| hierarchies.cpuset_chain(group)))
-    };
-    let of_job = |directory: &PathBuf| directory.file_name().is_some_and(|last| last == name.as_str());
-    let cpus = directories().filter(of_job).find_map(|directory| own_cpus(&directory));
+    let of_job: Vec<PathBuf> =
+        directories.filter(|directory| directory.file_name().is_some_and(|last| last == name.as_str())).collect();
+    // The outermost: further in, users may have groups of their own.
+    let cpus = of_job.iter().rev().find_map(|directory| own_cpus(directory));
     Some(Job { id, cpus })
 }
 
@@ -117,12 +117,17 @@ mod tests {
         write("proc/self/mountinfo", "30 1 0:27 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
         write("proc/40/cgroup", &format!("0::{group}\n"));
         write("proc/41/cgroup", "0::/user.slice\n");
+        write("proc/42/cgroup", "9:freezer:/slurm/uid_1000/job_8/step_0\n4:cpuset:/\n0::/\n");
         let job = "sys/fs/cgroup/system.slice/slurmstepd.scope/job_7";
         write(&format!("{job}/cpuset.cpus"), "2-5\n");
         write(&format!("{job}/step_0/cpuset.cpus"), "2\n");
         let hierarchies = Hierarchies::read_under(root.path());
         assert_eq!(by_group(&hierarchies, 40), Some(Job { id: 7, cpus: Some(4) }));
         assert_eq!(by_group(&hierarchies, 41), None);
+        assert_eq!(by_group(&hierarchies, 42), Some(Job { id: 8, cpus: None }));
+        write(&format!("{job}/step_0/user/task_0/job_7/cpuset.cpus"), "0-63\n");
+        write("proc/43/cgroup", &format!("0::{group}/job_7\n"));
+        assert_eq!(by_group(&hierarchies, 43), Some(Job { id: 7, cpus: Some(4) }), "a group that the user has made");
         write(&format!("{job}/cpuset.cpus"), "\n");
         assert_eq!(by_group(&hierarchies, 40), Some(Job { id: 7, cpus: None }));
     }

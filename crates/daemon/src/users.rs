@@ -175,6 +175,7 @@ impl Users {
 
     /// The facts of a user in a job. A job that has not been there before becomes a party, in the
     /// place of one that has ended if there is one: `is_used` says whether a party has programs.
+    /// Where nobody knows the allocation, a job is no party: its user would have more with each.
     pub(crate) fn find_in_job(&mut self, uid: u32, job: Job, is_used: impl Fn(u32) -> bool) -> Known {
         let known = self.find(uid);
         if known.counted_as.is_none() {
@@ -183,12 +184,9 @@ impl Users {
         self.vacate_jobs(is_used);
         let id = (uid, job.id);
         let before = self.jobs.get(&id).cloned();
-        // The first process may have shown less than this one.
-        let entitled = match (job.cpus, before.clone()) {
-            (Some(cpus), _) => Entitlement { weight: f64::from(cpus), max: Some(cpus), reserved: 0 },
-            (None, Some(before)) => before,
-            (None, None) => Entitlement { reserved: 0, ..self.default.clone() },
-        };
+        let allocated = job.cpus.map(|cpus| Entitlement { weight: f64::from(cpus), max: Some(cpus), reserved: 0 });
+        // Not each process of a job shows all that is known of it.
+        let Some(entitled) = allocated.or(before.clone()) else { return known };
         self.changed |= before.as_ref() != Some(&entitled);
         self.jobs.insert(id, entitled.clone());
         let key = Key::Job(uid, job.id);
@@ -315,10 +313,10 @@ mod tests {
         let (mut users, _config, _dir) = users("[users.alice]\nmax = 1");
         let job = |id, cpus| Job { id, cpus };
         let alice = users.find(1001).party;
-        let first = users.find_in_job(1001, job(7, None), |_| true);
-        assert_eq!((first.entitled.max, first.name.as_str()), (None, "job 7 of alice"));
-        let known = users.find_in_job(1001, job(7, Some(3)), |_| true);
-        assert_eq!((known.party, known.entitled.max, known.entitled.weight), (first.party, Some(3), 3.0));
+        let unknown = users.find_in_job(1001, job(7, None), |_| true);
+        assert_eq!((unknown.party, unknown.entitled.max), (alice, Some(1)), "more jobs bring nothing more");
+        let first = users.find_in_job(1001, job(7, Some(3)), |_| true);
+        assert_eq!((first.entitled.max, first.entitled.weight, first.name.as_str()), (Some(3), 3.0, "job 7 of alice"));
         let again = users.find_in_job(1001, job(7, None), |_| true);
         assert_eq!(again.entitled.max, Some(3), "what is known of it stays");
         assert!(users.take_change().is_some() && users.take_change().is_none());

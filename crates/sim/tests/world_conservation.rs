@@ -136,7 +136,7 @@ proptest! {
         system in prop_oneof![Just(System::RoundRobin), Just(System::Linux24), Just(System::Irix)],
         quantum in 100_000..5_000_000u64,
         costs in costs(),
-        policy in prop_oneof![Just("equi"), Just("dss"), Just("fifo"), Just("linux24"), Just("sgi-mp"), Just("equip")],
+        policy in prop_oneof![Just("equi"), Just("dss"), Just("fifo"), Just("linux24"), Just("sgi-mp"), Just("equip"), Just("batch")],
         seed in any::<u64>(),
     ) {
         let mut programs = programs;

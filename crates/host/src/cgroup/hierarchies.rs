@@ -104,6 +104,13 @@ impl Hierarchies {
         self.place_in(&pid.to_string())
     }
 
+    /// The groups of process `pid` in all hierarchies.
+    pub fn groups(&self, pid: u32) -> Result<Vec<String>, HostError> {
+        let path = self.root.join("proc").join(pid.to_string()).join("cgroup");
+        let text = fs::read_to_string(&path).map_err(error::file("read", &path))?;
+        Ok(text.lines().filter_map(|line| line.splitn(3, ':').nth(2).map(str::to_owned)).collect())
+    }
+
     /// The groups of this process.
     pub fn own_place(&self) -> Result<Place, HostError> {
         self.place_in("self")

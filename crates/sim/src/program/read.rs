@@ -165,7 +165,7 @@ fn body(fields: &mut Fields<'_>, data: &[Data], processors: u32) -> Result<Body,
         (None, Some(work)) => vec![Stretch::Parallel(amount::dist(&work, Unit::Time)?)],
         (None, None) => return Err(fields.mistake("`work` is missing: its time on one processor; or `stretches`")),
     };
-    let times = fields.read("times", |field| field.whole32(1..=1 << 30))?.unwrap_or(1);
+    let times = fields.read("times", |field| field.whole32(1..=1 << 20))?.unwrap_or(1);
     let resize_ns = fields.read("resize", |field| field.nanos())?.unwrap_or(0);
     Ok(Body::Curve { stretches, times, curve, resize_ns })
 }

@@ -36,6 +36,8 @@ pub struct Curve {
     doing: Doing,
     /// Left of the present stretch at `marked`, nanoseconds: of a parallel one on one processor.
     left: Nanos,
+    /// Parallel work left in all at `marked`, nanoseconds on one processor.
+    work_left: Nanos,
     /// Parallel work after which it measures itself, nanoseconds on one processor.
     part: Nanos,
     /// Left of the present part at `marked`.
@@ -56,9 +58,9 @@ pub struct Curve {
 
 impl Curve {
     /// It begins now, on so many processors, and measures itself after each `part` of its parallel
-    /// work, nanoseconds on one processor. It has no stretch yet.
-    pub fn begin(&mut self, now: Nanos, part: Nanos, size: u32) {
-        *self = Self { part, part_left: part, marked: now, size, ..Self::default() };
+    /// `work` but the last one, nanoseconds on one processor. It has no stretch yet.
+    pub fn begin(&mut self, now: Nanos, (part, work): (Nanos, Nanos), size: u32) {
+        *self = Self { work_left: work, part, part_left: part, marked: now, size, ..Self::default() };
     }
 
     /// Its next stretch begins, of so many nanoseconds.
@@ -138,14 +140,15 @@ impl Curve {
         self.left -= work;
         if self.doing == Doing::Parallel {
             self.part_left -= work;
+            self.work_left = self.work_left.saturating_sub(work);
         }
     }
 
-    /// Its stretch or its part is done. Returns the work and the time of the part, if that is done:
-    /// the next one begins. What the rate has rounded off is done too.
+    /// Its stretch or its part is done. Returns the work and the time of the part, if that is done
+    /// and another one follows. What the rate has rounded off is done too.
     pub fn ends(&mut self) -> Option<(Nanos, Nanos)> {
         self.done(self.due());
-        (self.part_left == 0).then(|| {
+        (self.part_left == 0 && self.work_left > 0).then(|| {
             self.part_left = self.part;
             (self.part, std::mem::take(&mut self.part_took))
         })

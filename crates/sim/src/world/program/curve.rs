@@ -22,7 +22,8 @@ pub fn change(app: &mut App, host: &mut Host, pus: &PuSet) -> bool {
     let size = pus.len() as u32;
     if app.activity == Activity::Waiting {
         app.activity = Activity::Curve;
-        app.curve.begin(host.clock.now(), part(app), size);
+        let (part, work) = amounts(app);
+        app.curve.begin(host.clock.now(), (part, work), size);
         if !begin_stretch(app, host, pus) {
             return end(app, host);
         }
@@ -89,10 +90,11 @@ fn advance(app: &mut App, host: &Host) {
     }
 }
 
-/// It takes time of the processors, of these at most, that its stretch needs. True if that changes
-/// the parts of other curves.
+/// It takes time of the processors, of these at most, that its stretch needs: of none while it is
+/// stopped. True if that changes the parts of other curves.
 fn occupy(app: &mut App, host: &mut Host, pus: &PuSet) -> bool {
     let on = match app.curve.doing() {
+        _ if host.os.is_stopped(app.slot) => PuSet::new(),
         Doing::Parallel => pus.clone(),
         Doing::Serial => pus.first().into_iter().collect(),
         Doing::Pause => PuSet::new(),
@@ -101,8 +103,11 @@ fn occupy(app: &mut App, host: &mut Host, pus: &PuSet) -> bool {
     host.os.cpus().occupy(app.slot, &was, app.curve.on())
 }
 
-/// It has these processors, and a part of each.
+/// It has these processors, and a part of each. While it is stopped, nothing of it ends.
 fn rate(app: &mut App, host: &mut Host, pus: &PuSet) {
+    if host.os.is_stopped(app.slot) {
+        return halt(app, host);
+    }
     let Body::Curve { curve, .. } = &app.program.body else { return };
     let part = host.os.part_of_curve(app.curve.on());
     let threads = app.curve.on().len() as u32;
@@ -150,13 +155,14 @@ fn nth(program: &Program, number: u64) -> Option<&Stretch> {
     (number < count * u64::from(*times)).then(|| &stretches[(number % count) as usize])
 }
 
-/// Parallel work after which it measures itself, nanoseconds on one processor.
-fn part(app: &App) -> Nanos {
+/// Parallel work after which it measures itself, and all of it, nanoseconds on one processor.
+fn amounts(app: &App) -> (Nanos, Nanos) {
     if !app.watch.is_on() {
-        return Nanos::MAX;
+        return (Nanos::MAX, Nanos::MAX);
     }
     let all = (0..).map_while(|number| stretch(app, number));
-    app.watch.chunk(all.filter(|(doing, _)| *doing == Doing::Parallel).map(|(_, length)| length).sum())
+    let work = all.filter(|(doing, _)| *doing == Doing::Parallel).map(|(_, length)| length).sum();
+    (app.watch.chunk(work), work)
 }
 
 /// All is done. True if that changes the parts of other curves.
