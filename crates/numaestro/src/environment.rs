@@ -129,6 +129,14 @@ impl Environment {
         changes
     }
 
+    /// Removes what an outer `run` has said of the processors of its machine.
+    pub fn forget_machine(&mut self) {
+        self.remove(CPUS_ALL);
+        if self.get(POOL).is_some_and(|pool| pool != "now") {
+            self.remove(POOL);
+        }
+    }
+
     /// `shim` first in `LD_PRELOAD`, and only once.
     fn preload(&mut self, shim: &Path) {
         let others = self.get("LD_PRELOAD").unwrap_or_default();

@@ -73,6 +73,8 @@ fn task_prolog(dir: Option<PathBuf>, args: &ShellArgs) -> anyhow::Result<u8> {
     plan.pool = args.pool.pool.or(plan.pool);
     let before = Environment::new(exec::environment());
     let mut after = before.clone();
+    // Slurm hands on the environment of whoever submitted the job, on another machine perhaps.
+    after.forget_machine();
     run::manage(&mut after, &dir, &run::affinity(), &shell, &plan, None);
     let mut lines = Vec::new();
     for name in before.names().into_iter().filter(|name| after.get(name).is_none()) {

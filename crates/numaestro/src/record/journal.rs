@@ -115,7 +115,10 @@ impl<'a> Journal<'a> {
             while last.is_none() || on_way > 0 {
                 while last.is_none() && on_way < BATCHES {
                     let batch = (self.batch(&mut last), used.pop().unwrap_or_default());
-                    on_way += usize::from(give.send(batch).is_ok());
+                    if give.send(batch).is_err() {
+                        last = Some(Ok(()));
+                    }
+                    on_way += 1;
                 }
                 // Only a panic ends the other thread before: leaving the scope passes it on.
                 let Ok((lines, decoded)) = answers.recv() else { break };

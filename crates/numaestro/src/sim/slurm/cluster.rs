@@ -96,6 +96,8 @@ fn ask(command: &mut Command, input: &[u8]) -> anyhow::Result<String> {
 pub fn partition(name: Option<&str>) -> anyhow::Result<Partition> {
     let said = ask(Command::new("sinfo").args(["--noheader", "--all", "--format", "%P|%D|%C"]), b"")?;
     let all = partitions(&said);
+    let of_sbatch = std::env::var("SBATCH_PARTITION").ok();
+    let name = name.or(of_sbatch.as_deref());
     let wanted = |one: &&Partition| name.map_or(one.default, |name| one.name == name);
     if let Some(found) = all.iter().find(wanted) {
         return Ok(found.clone());

@@ -54,6 +54,8 @@ pub struct Sweep<'a> {
     ended: BTreeMap<(String, u32), Instant>,
     /// When Slurm last answered.
     answered: Instant,
+    /// Since when it takes no further task.
+    refused: Option<Instant>,
     progress: &'a progress::Progress,
     stop: &'a Stop,
 }
@@ -65,6 +67,15 @@ const fn is_active(state: &State) -> bool {
 impl Watched {
     fn is_active(&self) -> bool {
         self.tasks.iter().any(|task| is_active(&task.state))
+    }
+
+    /// Slurm tells of these tasks. It forgets ended ones after some minutes.
+    fn learn(&mut self, mut tasks: Vec<Task>) {
+        let before = std::mem::take(&mut self.tasks);
+        let forgotten = |task: &Task| !is_active(&task.state) && tasks.iter().all(|other| other.number != task.number);
+        let ended: Vec<Task> = before.into_iter().filter(forgotten).collect();
+        tasks.extend(ended);
+        self.tasks = tasks;
     }
 }
 
@@ -94,6 +105,7 @@ impl<'a> Sweep<'a> {
             tries: Tries::default(),
             ended: BTreeMap::new(),
             answered: Instant::now(),
+            refused: None,
             progress,
             stop,
         };
@@ -144,7 +156,7 @@ impl<'a> Sweep<'a> {
     fn look(&mut self) -> anyhow::Result<bool> {
         for watched in self.jobs.iter_mut().filter(|watched| watched.is_active()) {
             match watched.job.tasks() {
-                Ok(tasks) => watched.tasks = tasks,
+                Ok(tasks) => watched.learn(tasks),
                 Err(error) if self.answered.elapsed() < SILENT => {
                     tracing::debug!("Slurm does not answer: {error:#}");
                     return Ok(false);
@@ -203,7 +215,16 @@ impl<'a> Sweep<'a> {
             let active = self.jobs.iter().any(Watched::is_active);
             return if lost.is_empty() || active { Ok(()) } else { Err(self.lost(&lost)) };
         }
-        let job = self.script.submit(&tasks)?;
+        let job = match self.script.submit(&tasks) {
+            Ok(job) => job,
+            // Other tasks run: a controller that starts again, or a limit of jobs, may pass.
+            Err(error) if !self.jobs.is_empty() && self.refused.get_or_insert_with(Instant::now).elapsed() < SILENT => {
+                tracing::debug!("Slurm takes no further task: {error:#}");
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        };
+        self.refused = None;
         self.directory.note(&Submitted { job: job.clone(), parts: self.parts.0, runs: self.parts.1 })?;
         for part in &tasks {
             self.tries.submitted(*part, parts[part].missing);
