@@ -10,14 +10,14 @@ mod world_support;
 use numaestro_sim::dist::Dist;
 use numaestro_sim::machine::{AccessClass, Model, Op, System};
 use numaestro_sim::program::{
-    Asks, Body, Data, PagePlace, Part, Phase, PhaseSource, Program, Refs, Split, Stretch, Vacates, Wait, Work,
+    Asks, Body, Data, PagePlace, Part, Phase, PhaseSource, Program, Refs, Split, Vacates, Wait, Work,
 };
 use numaestro_sim::speedup::Curve;
 use numaestro_topology::synthetic;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use support::{cases, logged};
-use world_support::{Listed, curve, machine, program, setup};
+use world_support::{Listed, curve, machine, program, setup, stretch};
 
 /// Longest pause and serial phase that is not told to the engine, so that nobody lends processors.
 const TOLD_NS: u64 = 100_000;
@@ -81,13 +81,8 @@ fn shape() -> impl Strategy<Value = Curve> {
     ]
 }
 
-fn stretch() -> impl Strategy<Value = Stretch> {
-    let amount = || (1..1_000_000u64).prop_map(|amount| Dist::Constant((amount * 2 + 1) as f64));
-    prop_oneof![
-        amount().prop_map(Stretch::Parallel),
-        amount().prop_map(Stretch::Serial),
-        amount().prop_map(Stretch::Pause)
-    ]
+fn odd() -> impl Strategy<Value = Dist> {
+    (1..1_000_000u64).prop_map(|amount| Dist::Constant((amount * 2 + 1) as f64))
 }
 
 fn any_program() -> impl Strategy<Value = Program> {
@@ -106,7 +101,7 @@ fn any_program() -> impl Strategy<Value = Program> {
     // Odd work, so that curves do not end at the same nanosecond.
     let curves = (1..7u32, 1..3_000_000u64, shape(), 0..20_000u64)
         .prop_map(|(processors, work, shape, resize)| curve(processors, (work * 2 + 1) as f64, shape, resize));
-    let stretched = (1..7u32, vec(stretch(), 1..5), 1..4u32, shape(), 0..20_000u64).prop_map(
+    let stretched = (1..7u32, vec(stretch(odd), 1..5), 1..4u32, shape(), 0..20_000u64).prop_map(
         |(processors, stretches, times, curve, resize_ns)| Program {
             asks: Asks::Once(PhaseSource::Nobody),
             body: Body::Curve { stretches, times, curve, resize_ns },

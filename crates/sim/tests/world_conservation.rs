@@ -6,11 +6,11 @@ mod world_support;
 use numaestro_engine::{Action, Event};
 use numaestro_sim::dist::Dist;
 use numaestro_sim::machine::{Costs, System};
-use numaestro_sim::program::{Asks, Body, Class, Phase, PhaseSource, Program, Stretch, Vacates, Wait, Work};
+use numaestro_sim::program::{Asks, Body, Class, Phase, PhaseSource, Program, Vacates, Wait, Work};
 use numaestro_sim::speedup::Curve;
 use numaestro_sim::world::Observer;
 use proptest::prelude::*;
-use world_support::{machine, run_with, setup};
+use world_support::{machine, run_with, setup, stretch};
 
 /// Keeps everything.
 #[derive(Default)]
@@ -80,18 +80,10 @@ fn phase() -> impl Strategy<Value = Phase> {
     })
 }
 
-fn stretch() -> impl Strategy<Value = Stretch> {
-    prop_oneof![
-        amount().prop_map(Stretch::Parallel),
-        amount().prop_map(Stretch::Serial),
-        amount().prop_map(Stretch::Pause)
-    ]
-}
-
 fn program() -> impl Strategy<Value = Program> {
     let body = prop_oneof![
         8 => proptest::collection::vec(phase(), 1..5).prop_map(Body::Phases),
-        2 => (proptest::collection::vec(stretch(), 1..4), 1..4u32, 0..500_000u64).prop_map(|(stretches, times, resize_ns)| Body::Curve {
+        2 => (proptest::collection::vec(stretch(amount), 1..4), 1..4u32, 0..500_000u64).prop_map(|(stretches, times, resize_ns)| Body::Curve {
             stretches,
             times,
             curve: Curve::Amdahl(0.2),

@@ -6,11 +6,12 @@ use numaestro_engine::Settings;
 use numaestro_sim::dist::Dist;
 use numaestro_sim::machine::{Access, AccessClass, Cache, Costs, Irix, Model, Op, Replacement, System};
 use numaestro_sim::outcome::Outcome;
-use numaestro_sim::program::{Body, Phase, Program, Vacates, Wait, Work};
+use numaestro_sim::program::{Body, Phase, Program, Stretch, Vacates, Wait, Work};
 use numaestro_sim::speedup::Curve;
 use numaestro_sim::workload::{Arrival, Source};
 use numaestro_sim::world::{Observer, Setup, World};
 use numaestro_topology::{Level, PuSet, synthetic};
+use proptest::prelude::{Strategy, prop_oneof};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -44,6 +45,15 @@ pub fn machine(pus: usize, system: System, quantum_ns: u64) -> Model {
 /// A program of these phases that wants this many processors.
 pub fn program(processors: u32, phases: Vec<Phase>) -> Program {
     Program { vacates: Vacates::AtOnce, ..Program::new("program", processors, Body::Phases(phases)) }
+}
+
+/// Any stretch of a curve, of such an amount.
+pub fn stretch<S: Strategy<Value = Dist>>(amount: impl Fn() -> S) -> impl Strategy<Value = Stretch> {
+    prop_oneof![
+        amount().prop_map(Stretch::Parallel),
+        amount().prop_map(Stretch::Serial),
+        amount().prop_map(Stretch::Pause)
+    ]
 }
 
 /// A program that is only a curve.

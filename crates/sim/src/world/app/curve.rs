@@ -6,9 +6,9 @@ use crate::Nanos;
 use crate::program::Stretch;
 use numaestro_topology::PuSet;
 
-/// What it does in a stretch.
+/// The kind of a stretch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Doing {
+pub enum StretchKind {
     /// It works at the rate of its curve.
     #[default]
     Parallel,
@@ -18,7 +18,7 @@ pub enum Doing {
     Pause,
 }
 
-impl From<&Stretch> for Doing {
+impl From<&Stretch> for StretchKind {
     fn from(stretch: &Stretch) -> Self {
         match stretch {
             Stretch::Parallel(_) => Self::Parallel,
@@ -33,7 +33,7 @@ impl From<&Stretch> for Doing {
 pub struct Curve {
     /// Stretches that it has begun.
     begun: u64,
-    doing: Doing,
+    kind: StretchKind,
     /// Left of the present stretch at `marked`, nanoseconds: of a parallel one on one processor.
     left: Nanos,
     /// Parallel work left in all at `marked`, nanoseconds on one processor.
@@ -64,8 +64,8 @@ impl Curve {
     }
 
     /// Its next stretch begins, of so many nanoseconds.
-    pub fn stretch(&mut self, doing: Doing, length: Nanos) {
-        (self.begun, self.doing, self.left) = (self.begun + 1, doing, length);
+    pub fn stretch(&mut self, kind: StretchKind, length: Nanos) {
+        (self.begun, self.kind, self.left) = (self.begun + 1, kind, length);
     }
 
     /// Stretches that it has begun.
@@ -73,9 +73,9 @@ impl Curve {
         self.begun
     }
 
-    /// What it does.
-    pub fn doing(&self) -> Doing {
-        self.doing
+    /// The kind of its present stretch.
+    pub fn kind(&self) -> StretchKind {
+        self.kind
     }
 
     /// Processors of which it takes time.
@@ -98,7 +98,7 @@ impl Curve {
 
     /// It makes no progress for so many nanoseconds. Time of a pause goes on.
     pub fn stall(&mut self, cost: Nanos) {
-        if self.doing != Doing::Pause {
+        if self.kind != StretchKind::Pause {
             self.stall += cost;
         }
     }
@@ -120,7 +120,7 @@ impl Curve {
 
     /// Left until its stretch or its part is done.
     fn due(&self) -> Nanos {
-        if self.doing == Doing::Parallel { self.left.min(self.part_left) } else { self.left }
+        if self.kind == StretchKind::Parallel { self.left.min(self.part_left) } else { self.left }
     }
 
     /// Accounts for the work since the last time. Returns the time that has passed, nanoseconds.
@@ -129,7 +129,7 @@ impl Curve {
         let stalled = elapsed.min(self.stall);
         self.stall -= stalled;
         self.done(((elapsed - stalled) as f64 * self.rate) as u64);
-        if self.doing == Doing::Parallel {
+        if self.kind == StretchKind::Parallel {
             self.part_took += elapsed;
         }
         elapsed
@@ -138,7 +138,7 @@ impl Curve {
     fn done(&mut self, work: Nanos) {
         let work = work.min(self.due());
         self.left -= work;
-        if self.doing == Doing::Parallel {
+        if self.kind == StretchKind::Parallel {
             self.part_left -= work;
             self.work_left = self.work_left.saturating_sub(work);
         }

@@ -16,7 +16,7 @@ use crate::program::Program;
 use std::sync::Arc;
 
 pub use cursor::Cursor;
-pub use curve::{Curve, Doing};
+pub use curve::{Curve, StretchKind};
 pub use draws::{Draws, Share};
 pub use places::Places;
 pub use region::{Region, Tasks};

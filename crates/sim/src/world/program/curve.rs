@@ -7,7 +7,7 @@
 use super::measure;
 use crate::Nanos;
 use crate::program::{Body, Program, Stretch};
-use crate::world::app::{Activity, App, Doing};
+use crate::world::app::{Activity, App, StretchKind};
 use crate::world::host::Host;
 use crate::world::log::Line;
 use crate::world::queue::{Happening, Key, Rank};
@@ -31,7 +31,7 @@ pub fn change(app: &mut App, host: &mut Host, pus: &PuSet) -> bool {
         app.curve.resize(size, *resize_ns);
     }
     let crowds = occupy(app, host, pus);
-    rate(app, host, pus);
+    rate(app, host, size);
     crowds
 }
 
@@ -46,7 +46,7 @@ pub fn go_on(app: &mut App, host: &mut Host, cost: u64) -> bool {
     app.curve.stall(cost);
     let pus = host.os.set(app.slot).clone();
     let crowds = occupy(app, host, &pus);
-    rate(app, host, &pus);
+    rate_own(app, host);
     crowds
 }
 
@@ -55,8 +55,7 @@ pub fn go_on(app: &mut App, host: &mut Host, cost: u64) -> bool {
 pub fn rate_again(app: &mut App, host: &mut Host) {
     if app.activity == Activity::Curve {
         advance(app, host);
-        let pus = host.os.set(app.slot).clone();
-        rate(app, host, &pus);
+        rate_own(app, host);
     }
 }
 
@@ -65,18 +64,18 @@ pub fn rate_again(app: &mut App, host: &mut Host) {
 pub fn part_ended(app: &mut App, host: &mut Host) -> bool {
     advance(app, host);
     let part = app.curve.ends();
-    let pus = host.os.set(app.slot).clone();
     let mut crowds = false;
     if app.curve.stretch_is_done() {
         host.log.count(1);
-        let line = if app.curve.doing() == Doing::Pause { Line::Resume } else { Line::Segment };
+        let line = if app.curve.kind() == StretchKind::Pause { Line::Resume } else { Line::Segment };
         host.note(line, app.record.job, 0, 0);
+        let pus = host.os.set(app.slot).clone();
         if !begin_stretch(app, host, &pus) {
             return end(app, host);
         }
         crowds = occupy(app, host, &pus);
     }
-    rate(app, host, &pus);
+    rate_own(app, host);
     if let Some((work, elapsed)) = part {
         measure::part(app, host, work, elapsed);
     }
@@ -93,18 +92,23 @@ fn advance(app: &mut App, host: &Host) {
 /// It takes time of the processors, of these at most, that its stretch needs: of none while it is
 /// stopped. True if that changes the parts of other curves.
 fn occupy(app: &mut App, host: &mut Host, pus: &PuSet) -> bool {
-    let on = match app.curve.doing() {
+    let on = match app.curve.kind() {
         _ if host.os.is_stopped(app.slot) => PuSet::new(),
-        Doing::Parallel => pus.clone(),
-        Doing::Serial => pus.first().into_iter().collect(),
-        Doing::Pause => PuSet::new(),
+        StretchKind::Parallel => pus.clone(),
+        StretchKind::Serial => pus.first().into_iter().collect(),
+        StretchKind::Pause => PuSet::new(),
     };
     let was = app.curve.move_to(on);
     host.os.cpus().occupy(app.slot, &was, app.curve.on())
 }
 
-/// It has these processors, and a part of each. While it is stopped, nothing of it ends.
-fn rate(app: &mut App, host: &mut Host, pus: &PuSet) {
+fn rate_own(app: &mut App, host: &mut Host) {
+    let size = host.os.set(app.slot).len() as u32;
+    rate(app, host, size);
+}
+
+/// It has so many processors, and a part of each. While it is stopped, nothing of it ends.
+fn rate(app: &mut App, host: &mut Host, size: u32) {
     if host.os.is_stopped(app.slot) {
         return halt(app, host);
     }
@@ -112,11 +116,11 @@ fn rate(app: &mut App, host: &mut Host, pus: &PuSet) {
     let part = host.os.part_of_curve(app.curve.on());
     let threads = app.curve.on().len() as u32;
     app.record.threads = app.record.threads.max(threads);
-    let rate = match app.curve.doing() {
-        Doing::Parallel => curve.speedup(pus.len() as u32) * part,
-        Doing::Serial if pus.is_empty() => 0.0,
-        Doing::Serial => part,
-        Doing::Pause => 1.0,
+    let rate = match app.curve.kind() {
+        StretchKind::Parallel => curve.speedup(size) * part,
+        StretchKind::Serial if size == 0 => 0.0,
+        StretchKind::Serial => part,
+        StretchKind::Pause => 1.0,
     };
     let ends = app.curve.set_rate(rate);
     host.clock.complete_curve(app.slot, Key::new(ends, Rank::Segment));
@@ -126,27 +130,27 @@ fn rate(app: &mut App, host: &mut Host, pus: &PuSet) {
 /// none.
 fn begin_stretch(app: &mut App, host: &mut Host, pus: &PuSet) -> bool {
     let number = app.curve.begun();
-    let Some((doing, length)) = stretch(app, number) else { return false };
-    let was = app.curve.doing();
-    app.curve.stretch(doing, length);
+    let Some((kind, length)) = stretch(app, number) else { return false };
+    let was = app.curve.kind();
+    app.curve.stretch(kind, length);
     let out = &mut host.outbox;
-    if was == Doing::Pause {
+    if was == StretchKind::Pause {
         app.notices.resume(out);
     }
     let own = |busy: usize| Allocation { set: pus, busy: pus.iter().take(busy) };
-    match doing {
-        Doing::Parallel => _ = app.notices.fork(app.program.processors, own(pus.len()), out),
-        Doing::Serial => app.notices.serial(length, own(1), out),
-        Doing::Pause => app.notices.pause(length, own(0), out),
+    match kind {
+        StretchKind::Parallel => _ = app.notices.fork(app.program.processors, own(pus.len()), out),
+        StretchKind::Serial => app.notices.serial(length, own(1), out),
+        StretchKind::Pause => app.notices.pause(length, own(0), out),
     }
     true
 }
 
-/// What it does in a stretch, from 0 on, and the stretch's length.
-fn stretch(app: &App, number: u64) -> Option<(Doing, Nanos)> {
+/// The kind and the length of a stretch, counted from 0.
+fn stretch(app: &App, number: u64) -> Option<(StretchKind, Nanos)> {
     let stretch = nth(&app.program, number)?;
     let length = app.draws.once(number + 1, stretch.amount());
-    Some((Doing::from(stretch), length))
+    Some((StretchKind::from(stretch), length))
 }
 
 fn nth(program: &Program, number: u64) -> Option<&Stretch> {
@@ -161,7 +165,7 @@ fn amounts(app: &App) -> (Nanos, Nanos) {
         return (Nanos::MAX, Nanos::MAX);
     }
     let all = (0..).map_while(|number| stretch(app, number));
-    let work = all.filter(|(doing, _)| *doing == Doing::Parallel).map(|(_, length)| length).sum();
+    let work = all.filter(|(kind, _)| *kind == StretchKind::Parallel).map(|(_, length)| length).sum();
     (app.watch.chunk(work), work)
 }
 
