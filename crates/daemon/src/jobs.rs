@@ -39,9 +39,10 @@ pub(crate) fn job_of(pid: u32, evidence: Evidence) -> Option<Job> {
 }
 
 fn by_group(hierarchies: &Hierarchies, pid: u32) -> Option<Job> {
-    // In version 1, Slurm tracks jobs in the hierarchy of the freezer.
-    let id = hierarchies.groups(pid).ok()?.iter().find_map(|group| id_in(group))?;
     let place = hierarchies.place(pid).ok()?;
+    // In version 1, Slurm tracks jobs in the hierarchy of the freezer.
+    let groups = [&place.unified, &place.cpuset, &place.cpu, &place.freezer];
+    let id = groups.into_iter().flatten().find_map(|group| id_in(group))?;
     let unified = place.unified.iter().flat_map(|group| hierarchies.unified_chain(group));
     let directories = unified.chain(place.cpuset.iter().flat_map(|group| hierarchies.cpuset_chain(group)));
     let name = format!("job_{id}");

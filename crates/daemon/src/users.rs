@@ -61,7 +61,7 @@ pub(crate) struct Users {
     keys: Vec<Key>,
     /// Entitlements of jobs.
     jobs: BTreeMap<(u32, u32), Entitlement>,
-    /// What shows that a process belongs to a job.
+    /// The evidence that a process belongs to a job.
     evidence: Evidence,
     known: BTreeMap<u32, Known>,
     /// Users that are named in the configuration.

@@ -63,7 +63,7 @@ impl Default for Entitlement {
     }
 }
 
-/// What shows that a process belongs to a job of a batch system.
+/// The evidence that a process belongs to a job of a batch system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Evidence {
@@ -80,7 +80,7 @@ pub enum Evidence {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Jobs {
-    /// What counts.
+    /// The evidence that counts.
     pub evidence: Evidence,
 }
 

@@ -20,9 +20,7 @@ impl Front {
     /// A user. A new one becomes a party.
     pub(super) fn user(&mut self, uid: u32, shell: &mut Shell) -> Known {
         let known = self.users.find(uid);
-        if let Some(event) = self.users.take_change() {
-            shell.feed(event);
-        }
+        self.tell_parties(shell);
         known
     }
 
@@ -31,10 +29,15 @@ impl Front {
         let Some(job) = self.users.job_of(pid) else { return self.user(uid, shell) };
         let used: BTreeSet<u32> = shell.programs().iter().map(|app| app.party).collect();
         let known = self.users.find_in_job(uid, job, |party| used.contains(&party));
+        self.tell_parties(shell);
+        known
+    }
+
+    /// The engine learns of changed parties.
+    fn tell_parties(&mut self, shell: &mut Shell) {
         if let Some(event) = self.users.take_change() {
             shell.feed(event);
         }
-        known
     }
 
     pub(super) fn configure_users(&mut self, shell: &mut Shell) {
@@ -44,9 +47,7 @@ impl Front {
         if reserved as usize > there {
             warn!("{reserved} processors are reserved for users, but there are only {there}: not everybody has theirs");
         }
-        if let Some(event) = self.users.take_change() {
-            shell.feed(event);
-        }
+        self.tell_parties(shell);
     }
 
     /// The connections and programs of a user at this moment. All users without an account count as

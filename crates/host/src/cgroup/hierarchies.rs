@@ -48,6 +48,8 @@ pub struct Place {
     pub cpuset: Option<String>,
     /// In version 1, for processor time.
     pub cpu: Option<String>,
+    /// In version 1, for stopping processes.
+    pub freezer: Option<String>,
 }
 
 impl Hierarchies {
@@ -104,13 +106,6 @@ impl Hierarchies {
         self.place_in(&pid.to_string())
     }
 
-    /// The groups of process `pid` in all hierarchies.
-    pub fn groups(&self, pid: u32) -> Result<Vec<String>, HostError> {
-        let path = self.root.join("proc").join(pid.to_string()).join("cgroup");
-        let text = fs::read_to_string(&path).map_err(error::file("read", &path))?;
-        Ok(text.lines().filter_map(|line| line.splitn(3, ':').nth(2).map(str::to_owned)).collect())
-    }
-
     /// The groups of this process.
     pub fn own_place(&self) -> Result<Place, HostError> {
         self.place_in("self")
@@ -136,6 +131,9 @@ impl Hierarchies {
             }
             if has("cpu") {
                 place.cpu = Some(group.to_owned());
+            }
+            if has("freezer") {
+                place.freezer = Some(group.to_owned());
             }
         }
         Ok(place)
