@@ -24,5 +24,6 @@ pub use alternatives::{Alternative, Change};
 pub use chronicle::{Chronicle, Decision, Heard, Pass};
 pub use effect::{Effect, Holding};
 pub use lives::Life;
+pub use reason::listed;
 pub use rule::{Named, Passed, Rule};
 pub use words::Link;

@@ -9,6 +9,16 @@ use crate::snapshot::{AppSnapshot, AppState, counted, load_outside};
 const NAMED_MOST: usize = 3;
 const OTHER: &str = "other program";
 
+/// Names in a sentence: the first three, and the number of all others in the words of `more`.
+pub fn listed(names: impl IntoIterator<Item = String>, more: impl FnOnce(usize) -> String) -> String {
+    let mut names = names.into_iter();
+    let mut shown: Vec<String> = names.by_ref().take(NAMED_MOST).collect();
+    let others = names.count();
+    shown.extend((others > 0).then(|| more(others)));
+    let last = shown.pop().unwrap_or_default();
+    if shown.is_empty() { last } else { format!("{} and {last}", shown.join(", ")) }
+}
+
 impl Chronicle {
     /// Applications that do not wait for processors of their own.
     pub fn running(&self) -> usize {
@@ -73,12 +83,11 @@ impl Chronicle {
     fn beside(&self, app: &AppSnapshot) -> String {
         let is_beside = |other: &&AppSnapshot| other.app != app.app && other.holds() && other.pus.intersects(&app.pus);
         let others: Vec<&AppSnapshot> = self.snapshot().apps.iter().filter(is_beside).collect();
-        let mut names: Vec<String> = others.iter().take(NAMED_MOST).map(|other| self.called(other.app)).collect();
-        let more = others.len().saturating_sub(NAMED_MOST);
-        names.extend((more > 0).then(|| counted(more, OTHER)));
-        let (Some(last), rest) = (names.pop(), names) else { return String::new() };
+        if others.is_empty() {
+            return String::new();
+        }
+        let names = listed(others.iter().map(|other| self.called(other.app)), |more| counted(more, OTHER));
         let common = others.iter().flat_map(|other| &other.pus).filter(|pu| app.pus.contains(*pu)).collect();
-        let names = if rest.is_empty() { last } else { format!("{} and {last}", rest.join(", ")) };
         format!("{names} on {}", self.pus(&common))
     }
 

@@ -2,6 +2,7 @@
 
 use super::answer::{Answer, Brief, OfApp, OfCpu, OfTime, Timed};
 use crate::say;
+use numaestro_engine::explain::listed;
 use std::fmt::Write;
 
 /// An answer in words.
@@ -87,15 +88,8 @@ fn of_cpu(cpu: &OfCpu, text: &mut String) {
 /// Owner and guests of a processor. They change places, and nobody is told, so none is called the
 /// owner.
 fn sharers(first: &str, others: &[String]) -> String {
-    const NAMED_MOST: usize = 3;
-    let mut named: Vec<&str> = std::iter::once(first).chain(others.iter().map(String::as_str)).collect();
-    let more = format!("{} more", named.len().saturating_sub(NAMED_MOST));
-    if named.len() > NAMED_MOST {
-        named.truncate(NAMED_MOST);
-        named.push(&more);
-    }
-    let last = named.pop().unwrap_or_default();
-    format!("{} and {last} share it", named.join(", "))
+    let names = std::iter::once(first.to_owned()).chain(others.iter().cloned());
+    format!("{} share it", listed(names, |more| format!("{more} more")))
 }
 
 fn of_time(time: &OfTime, text: &mut String) {

@@ -37,12 +37,7 @@ pub fn what_if(dir: Option<PathBuf>, args: &WhatIfArgs) -> anyhow::Result<u8> {
     let name = journal.name().to_owned();
     let past = Past::read(journal, wanted)?;
     recording.warn();
-    // Both bounds at once, here and below: a day takes some time.
-    let scenes = thread::scope(|scope| {
-        let other = scope.spawn(|| past.scene(Bound::Worst));
-        let scene = past.scene(Bound::Best);
-        [scene, other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))]
-    });
+    let scenes = both(Bound::BOTH, |bound| past.scene(bound));
     if let Some(directory) = &args.keep {
         keep(&scenes[0], directory)?;
     }
@@ -52,6 +47,14 @@ pub fn what_if(dir: Option<PathBuf>, args: &WhatIfArgs) -> anyhow::Result<u8> {
     }
     say::print(&if args.json { format!("{}\n", serde_json::to_string_pretty(&report)?) } else { report.words() })?;
     Ok(say::OK)
+}
+
+/// The same for both bounds at once: a day takes some time.
+fn both<A: Send, B: Send>([one, other]: [A; 2], of: impl Fn(A) -> B + Sync) -> [B; 2] {
+    thread::scope(|scope| {
+        let other = scope.spawn(|| of(other));
+        [of(one), other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))]
+    })
 }
 
 /// Writes the scenario's files.
@@ -117,11 +120,7 @@ fn try_all(
 ) -> anyhow::Result<Tried> {
     let all = |policy: Option<&str>| -> anyhow::Result<Vec<Times>> {
         let simulated = |scene| simulate(scene, policy, sets, args.seeds);
-        let (best, worst) = thread::scope(|scope| {
-            let other = scope.spawn(|| simulated(&scenes[1]));
-            (simulated(&scenes[0]), other.join())
-        });
-        let worst = worst.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let [best, worst] = both([&scenes[0], &scenes[1]], simulated);
         Ok([best?, worst?].concat())
     };
     let members = &scenes[0].members;

@@ -23,7 +23,7 @@ use std::ops::ControlFlow;
 const MACHINE: &str = "machine.toml";
 const PROGRAMS: &str = "programs";
 const SCENE: &str = "mix.toml";
-/// Programs in a file. What is read of a file takes memory until all of it is read.
+/// Programs in a file. A file takes memory until all of it is read.
 const PROGRAMS_IN_FILE: usize = 1000;
 /// Shorter phases are not told apart, nanoseconds: as for `sim learn`.
 const PHASE_NS_LEAST: u64 = 5_000_000;
