@@ -1,14 +1,19 @@
 //! Words as a line that a shell reads back as the same words.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 /// Words as one line for `sh`.
 pub fn line(words: impl Iterator<Item = OsString>) -> OsString {
-    let words: Vec<Vec<u8>> = words.map(|word| quoted(word.as_os_str().as_bytes())).collect();
-    let mut line = words.join(OsStr::new(" ").as_encoded_bytes());
+    let mut line = joined(words);
     line.push(b'\n');
     OsString::from_vec(line)
+}
+
+/// Words as a part of a line for `sh`.
+pub fn joined(words: impl Iterator<Item = OsString>) -> Vec<u8> {
+    let words: Vec<Vec<u8>> = words.map(|word| quoted(word.as_os_str().as_bytes())).collect();
+    words.join(&b' ')
 }
 
 /// A word as `sh` reads it back.

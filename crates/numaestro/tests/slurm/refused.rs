@@ -58,6 +58,9 @@ fn what_the_cluster_does_not_have_is_said_with_what_it_has() {
         refused(user, cluster.on_it(compare(user, &words)), code, said);
     };
     wrong(&[], 64, &["--state"]);
+    let mut of_sbatch = cluster.on_it(compare(user, &["--slurm", "--json", "o.json"]));
+    of_sbatch.env("SBATCH_PARTITION", "nowhere");
+    refused(user, of_sbatch, 64, &["no partition `nowhere`"]);
     wrong(&["--json", "o.json", "--partition", "nope"], 64, &["`nope`", "main"]);
     wrong(&["--json", "o.json", "--nodes", "4"], 64, &["`main` has 3 nodes"]);
     wrong(&["--json", "o.json", "--tasks", "1001"], 64, &["1000 tasks", "MaxArraySize"]);

@@ -44,6 +44,13 @@ pub enum State {
     Ended(String),
 }
 
+impl State {
+    /// It has not ended.
+    pub const fn is_active(&self) -> bool {
+        matches!(self, Self::Waits(_) | Self::Runs)
+    }
+}
+
 /// A task of an array job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Task {

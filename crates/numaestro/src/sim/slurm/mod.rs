@@ -30,7 +30,7 @@ const TASKS_PER_NODE: u32 = 4;
 /// Tasks that nobody has asked for by name, at most.
 const TASKS_MAX: u32 = 500;
 
-/// Refuses what cannot be, before there is a state file.
+/// Refuses impossible wishes, before there is a state file.
 ///
 /// # Errors
 /// No Slurm, no such partition, more nodes or tasks than there can be.

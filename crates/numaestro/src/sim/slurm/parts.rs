@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 /// Tasks in a row for a part that finish no run of it.
 const TRIES_MAX: u32 = 3;
 
-/// What there is to know of a part.
+/// The facts of a part.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Progress {
     /// Runs that are not finished.
@@ -39,11 +39,10 @@ pub struct Tries {
 }
 
 impl Tries {
-    /// What to do next. A part that gets on is never given up: a partition may end each task after
-    /// an hour.
+    /// The next thing to do. A part that gets on is never given up: a partition may end each task
+    /// after an hour.
     pub fn next(&self, part: u32, progress: &Progress) -> Next {
-        let active = |state: &State| matches!(state, State::Waits(_) | State::Runs);
-        if progress.missing == 0 || progress.tasks.iter().any(active) {
+        if progress.missing == 0 || progress.tasks.iter().any(State::is_active) {
             return Next::Nothing;
         }
         let cancelled = |state: &State| matches!(state, State::Ended(word) if word == "CANCELLED");

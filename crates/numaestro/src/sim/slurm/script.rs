@@ -7,7 +7,7 @@ use crate::command_line;
 use crate::sim::args::CompareArgs;
 use anyhow::Context;
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf, absolute};
 
 /// What all array jobs of a comparison have in common.
@@ -85,14 +85,10 @@ fn words(args: &CompareArgs, state: &Path) -> anyhow::Result<Vec<OsString>> {
 }
 
 fn text(program: &Path, words: &[OsString], parts: u32, directory: &Path) -> Vec<u8> {
-    let line = |words: &[OsString]| {
-        let mut line = command_line::line(words.iter().cloned()).into_vec();
-        line.pop();
-        line
-    };
-    let program = line(&[program.into()]);
+    let quoted = |path: &Path| command_line::quoted(path.as_os_str().as_bytes());
+    let program = quoted(program);
     let mut text = b"#!/bin/sh\n# A part of a comparison, by `numaestro sim compare --slurm`.\ncd ".to_vec();
-    text.extend(line(&[directory.into()]));
+    text.extend(quoted(directory));
     text.extend(b" || exit\n[ -x ");
     text.extend(&program);
     text.extend(b" ] || { echo \"numaestro: error: $(uname -n) has no \"");
@@ -100,7 +96,7 @@ fn text(program: &Path, words: &[OsString], parts: u32, directory: &Path) -> Vec
     text.extend(b"\", and the nodes need it in the same path\" >&2; exit 127; }\nexec ");
     text.extend(&program);
     text.push(b' ');
-    text.extend(line(words));
+    text.extend(command_line::joined(words.iter().cloned()));
     text.extend(format!(" --part \"$SLURM_ARRAY_TASK_ID/{parts}\" --state {}\n", Directory::state_word()).into_bytes());
     text
 }

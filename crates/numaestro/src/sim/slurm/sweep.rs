@@ -60,19 +60,15 @@ pub struct Sweep<'a> {
     stop: &'a Stop,
 }
 
-const fn is_active(state: &State) -> bool {
-    matches!(state, State::Waits(_) | State::Runs)
-}
-
 impl Watched {
     fn is_active(&self) -> bool {
-        self.tasks.iter().any(|task| is_active(&task.state))
+        self.tasks.iter().any(|task| task.state.is_active())
     }
 
     /// Slurm tells of these tasks. It forgets ended ones after some minutes.
     fn learn(&mut self, mut tasks: Vec<Task>) {
         let before = std::mem::take(&mut self.tasks);
-        let forgotten = |task: &Task| !is_active(&task.state) && tasks.iter().all(|other| other.number != task.number);
+        let forgotten = |task: &Task| !task.state.is_active() && tasks.iter().all(|other| other.number != task.number);
         let ended: Vec<Task> = before.into_iter().filter(forgotten).collect();
         tasks.extend(ended);
         self.tasks = tasks;
@@ -357,7 +353,7 @@ impl<'a> Sweep<'a> {
 pub fn clear(state: &Path) -> anyhow::Result<()> {
     let directory = Directory::beside(state)?;
     for Submitted { job, .. } in directory.jobs()? {
-        if job.tasks()?.iter().any(|task| is_active(&task.state)) {
+        if job.tasks()?.iter().any(|task| task.state.is_active()) {
             say::note(&format!("job {} of an earlier comparison is cancelled", job.number));
             job.cancel()?;
         }
@@ -371,7 +367,7 @@ pub fn clear(state: &Path) -> anyhow::Result<()> {
 /// Slurm does not answer.
 pub fn parts_under_way(directory: &Directory, runs: u64) -> anyhow::Result<Option<u32>> {
     for submitted in directory.jobs()?.into_iter().filter(|submitted| submitted.runs == runs) {
-        if submitted.job.tasks()?.iter().any(|task| is_active(&task.state)) {
+        if submitted.job.tasks()?.iter().any(|task| task.state.is_active()) {
             return Ok(Some(submitted.parts));
         }
     }
@@ -384,4 +380,21 @@ fn shortened(words: &[String]) -> String {
     let more = words.len().saturating_sub(SHOWN);
     let shown = words[..words.len().min(SHOWN)].join(", ");
     if more > 0 { format!("{shown} and {more} more") } else { shown }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ended_tasks_that_slurm_forgets_are_remembered() {
+        let task = |number, state| Task { number, state, node: String::new() };
+        let cancelled = || State::Ended("CANCELLED".to_owned());
+        let job = Job { number: "7".to_owned(), cluster: None };
+        let tasks = vec![task(1, cancelled()), task(2, State::Runs), task(3, State::Runs)];
+        let mut watched = Watched { job, tasks };
+        watched.learn(vec![task(3, State::Ended("FAILED".to_owned()))]);
+        assert_eq!(watched.tasks, [task(3, State::Ended("FAILED".to_owned())), task(1, cancelled())]);
+        assert!(!watched.is_active(), "one that ran and is forgotten has ended");
+    }
 }
