@@ -129,7 +129,7 @@ impl Environment {
         changes
     }
 
-    /// Removes what an outer `run` has said of the processors of its machine.
+    /// Removes the words of an outer `run` about the processors of its machine.
     pub fn forget_machine(&mut self) {
         self.remove(CPUS_ALL);
         if self.get(POOL).is_some_and(|pool| pool != "now") {

@@ -104,7 +104,7 @@ fn as_written(text: &str) -> Option<Bitmap> {
     Some(out)
 }
 
-/// Reads any list, and finds the mistake in one.
+/// Reads any list, and finds its first mistake.
 fn read(text: &str) -> Result<Bitmap, ListError> {
     let mut out = Bitmap::new();
     let mut column = 1 + text.chars().take_while(|c| c.is_whitespace()).count();
@@ -178,7 +178,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_read_in_one_pass_is_what_is_read_with_care(
+        fn one_pass_reads_the_same_as_the_careful_reader(
             text in "[0-9,-]{0,12}",
             bits in proptest::collection::btree_set(0..300u32, 0..40),
         ) {

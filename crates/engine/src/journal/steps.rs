@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_derived_reader_refuses_is_refused() {
+    fn refusals_are_those_of_the_derived_reader() {
         let step = |event: &str, action: &str| format!(r#"{{"at":1,"event":{event},"actions":[{action}]}}"#);
         let adopted = r#"{"what":"adopted","app":1,"epoch":2}"#;
         let target = r#"{"do":"target","app":1,"epoch":1,"count":1,"pus":"0","shared":false,"lent":false}"#;

@@ -99,8 +99,8 @@ pub struct ShellArgs {
     /// The jobs of builds, for everything in this shell.
     #[command(flatten)]
     pub jobserver: JobserverArgs,
-    /// Start nothing: print `export NAME=VALUE` and `unset NAME`, as a task prolog of Slurm says
-    /// what the task's environment is. Nothing where no manager is, so that jobs run as always.
+    /// Start nothing: print lines `export NAME=VALUE` and `unset NAME` for a task prolog of Slurm.
+    /// Where no manager is, it prints none, and tasks run as always.
     #[arg(long, conflicts_with_all = ["command", "jobserver"])]
     pub task_prolog: bool,
     /// What to start; default: $SHELL.

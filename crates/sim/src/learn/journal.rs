@@ -15,7 +15,7 @@ use crate::Nanos;
 use numaestro_engine::journal::{self, JournalError, State};
 use numaestro_engine::{Action, AppId, AppState, Event, Wish};
 
-/// What a line after the first says.
+/// The content of a line after the first.
 #[derive(Debug)]
 pub enum Heard {
     /// A step: its time, the name of an application that arrives, event and actions.
