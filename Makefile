@@ -17,6 +17,7 @@ help:
 	@echo "make test                install what the tests need, build everything, run every test"
 	@echo "make build               the command, the client library and the load programs"
 	@echo "make test-numa           boot guests with several NUMA nodes and test in them; BOOT=four ONLY=text for a part, ONLY=validate- for the simulator"
+	@echo "make spank               the plugin of Slurm, for the Slurm that is here, in build/client/spank/"
 	@echo "make test-slurm          what runs on a Slurm cluster: one is made of this host for each test"
 	@echo "make check               format, lints, the project's own checks, C warnings, documentation"
 	@echo "make bench               measure the mixes of programs; BENCH_FLAGS=--quick for a short run"
@@ -89,8 +90,12 @@ test-numa: packages
 	@target/debug/numaestro-guest test $(if $(BOOT),--boot $(BOOT)) $(if $(ONLY),--only $(ONLY)) $(GUEST_FLAGS) || [ $$? -eq 77 ]
 
 # One test at a time: each has a cluster of its own.
+spank:
+	@+$(MAKE) -s -C client spank
+
 test-slurm: rust
 	@scripts/install-packages.sh slurm
+	@$(MAKE) --no-print-directory client kernels
 	$(CARGO) test -p numaestro --test slurm -- --test-threads=1
 
 check: packages
@@ -122,5 +127,5 @@ clean:
 	$(CARGO) clean
 	rm -rf build
 
-.PHONY: help rust packages test-packages build binaries examples client kernels test-programs venv demo bench repro sim-bench test test-numa test-slurm check install \
+.PHONY: help rust packages test-packages build binaries examples client kernels test-programs venv demo bench repro sim-bench test test-numa spank test-slurm check install \
         uninstall deb wheel clean

@@ -6,11 +6,13 @@ cd "$(dirname "$0")/.." || exit 1
 failures=0
 flags=(-std=c11 -D_GNU_SOURCE -Wall -Wextra -Werror -O2 -fPIC -Iclient/include -Iclient/src -fno-stack-protector)
 
+has_spank() { echo "#include <slurm/spank.h>" | gcc -E - >/dev/null 2>&1; }
 compile() { "$@" || { echo "failed: $*" >&2; failures=$((failures + 1)); }; }
 
 for compiler in gcc clang; do
     command -v "$compiler" >/dev/null 2>&1 || { echo "check-c: no $compiler here, its half is left out"; continue; }
-    for file in client/src/*.c client/fold/*.c client/shim/*.c; do
+    for file in client/src/*.c client/fold/*.c client/shim/*.c client/spank/*.c; do
+        [ "$file" != client/spank/plugin.c ] || has_spank || { echo "check-c: no slurm/spank.h here, $file is left out"; continue; }
         [ -e "$file" ] && compile "$compiler" "${flags[@]}" -c "$file" -o /dev/null
     done
 done

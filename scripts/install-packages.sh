@@ -49,6 +49,7 @@ probe_all() {
     want "oneTBB" "libtbb-dev" links g++ c++ oneapi/tbb.h -std=c++17 -ltbb
     [ "$group" = build ] || {
         want "Slurm" "slurm-wlm" has_slurm
+        want "the header of Slurm's plugins" "libslurm-dev" links gcc c slurm/spank.h
         want "GNU parallel" "parallel" has_parallel
     }
     [ "$group" = test ] || return 0

@@ -7,6 +7,7 @@
 mod class;
 mod folding;
 mod history;
+mod jobs;
 mod jobserver;
 mod library;
 mod memory;
@@ -21,6 +22,7 @@ mod wishes;
 pub use class::Class;
 pub use folding::FoldStatus;
 pub use history::{Alternative, Change, History};
+pub use jobs::{BeginStep, JobStatus, Malleable, ProcessorTime, STEP_VERSION};
 pub use jobserver::{BuildTool, Jobserver, JobserverStatus};
 pub use library::LibraryStatus;
 pub use memory::{MemoryStatus, NodeStatus, OnNode};
@@ -97,6 +99,19 @@ pub enum Request {
         /// The choice.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         on: Option<bool>,
+    },
+    /// A step of a job of a batch system begins. Only administrators may say so. Answered by
+    /// [`Reply::Done`].
+    BeginStep(BeginStep),
+    /// The jobs on this machine: everybody's for administrators, else one's own.
+    Jobs,
+    /// Change the most processors of a malleable job, at once. Answered by [`Reply::Jobs`] with
+    /// this job.
+    SetJob {
+        /// Its number.
+        job: u32,
+        /// Within what the job can do.
+        most: Most,
     },
     /// Read the configuration again. Only users who may administer may ask.
     Reload,
@@ -202,6 +217,11 @@ pub enum Reply {
     Set {
         /// In order of arrival.
         apps: Vec<AppWishes>,
+    },
+    /// See [`Request::Jobs`].
+    Jobs {
+        /// In the order of their numbers.
+        jobs: Vec<JobStatus>,
     },
     /// See [`History`].
     History(Box<History>),

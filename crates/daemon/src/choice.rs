@@ -66,6 +66,11 @@ pub(crate) fn records(dir: &Path, config: &Config) -> bool {
     choice.filter(|choice| choice.configured == configured).map_or(configured, |choice| choice.on)
 }
 
+/// The mistake in the text of a policy, in words; whether a host can follow it is another question.
+pub fn mistake(policy: &str) -> Option<String> {
+    Policy::parse(policy, 0).err().map(|cause| cause.to_string())
+}
+
 /// Keeps the policy that a person has switched to. The configured policy is no choice: it would
 /// come back by itself.
 pub(crate) fn keep(dir: &RuntimeDir, config: &Config, policy: &str) {

@@ -8,6 +8,7 @@ mod advice;
 mod attach;
 mod control;
 mod history;
+mod jobs;
 mod picture;
 mod recording;
 mod reload;
@@ -35,7 +36,7 @@ use crate::rights::{Refusal, Rights};
 use crate::rules::Rules;
 use crate::service::{Service, Sockets};
 use crate::shell::Shell;
-use crate::state::Directory;
+use crate::state::{Directory, State};
 use crate::users::Users;
 use crate::wakeups::{Due, token};
 
@@ -56,6 +57,7 @@ pub(crate) struct Front {
     users: Users,
     rights: Rights,
     rules: Rules,
+    jobs: jobs::Jobs,
     service: Service,
     metrics: Endpoint,
     released: Released,
@@ -89,6 +91,7 @@ impl Front {
             users: Users::default(),
             rights: Rights::default(),
             rules: Rules::default(),
+            jobs: jobs::Jobs::default(),
             service: Service::from_environment(),
             metrics: Endpoint::default(),
             released: Released::default(),
@@ -127,7 +130,7 @@ impl Front {
     pub(crate) fn due(&mut self, due: Due, shell: &mut Shell) {
         match due {
             Due::Watch => self.show_watchers(shell),
-            Due::Save => self.directory.save(&shell.state()),
+            Due::Save => self.save(shell),
             Due::Idle => self.end_if_idle(shell),
             Due::Life => self.service.show_life(shell.wakeups()),
             Due::Line => self.service.tell_line(shell.status_line()),
@@ -152,6 +155,9 @@ impl Front {
         match event.token {
             token::ATTACH => self.accept(Sort::Packets, shell),
             token::CONTROL => self.accept(Sort::Stream, shell),
+            step if (token::STEP..token::JOBSERVER).contains(&step) => {
+                self.step_ended(u32::try_from(step - token::STEP).unwrap_or(0), shell);
+            }
             token::EXECS => self.rules.execs_waiting(shell.wakeups()),
             scraper if (token::METRICS..token::CONNECTION).contains(&scraper) => self.serve_metrics(event, shell),
             connection if connection >= token::CONNECTION => {
@@ -234,6 +240,9 @@ impl Front {
                 self.show_memory(number, shell);
             }
             if outcome.departed {
+                if self.users.jobs_reserve() {
+                    self.vacate_jobs(shell);
+                }
                 // Descriptors have become free.
                 self.connections.resume(shell.wakeups());
             }
@@ -264,6 +273,7 @@ impl Front {
 
     /// Something that people can see is different.
     fn changed(&mut self, shell: &mut Shell) {
+        self.measure_jobs(shell);
         let now = monotonic_ns();
         let delay = if shell.takes_turns() { SAVE_DELAY_TURNS_NS } else { SAVE_DELAY_NS };
         let wakeups = shell.wakeups();
@@ -320,7 +330,12 @@ impl Front {
     /// that this would hold everybody up.
     fn save_soon_enough(&mut self, shell: &Shell) {
         if shell.programs().len() <= APPS_AT_ONCE {
-            self.directory.save(&shell.state());
+            self.save(shell);
         }
+    }
+
+    fn save(&mut self, shell: &Shell) {
+        let (steps, policy_before) = self.saved_jobs();
+        self.directory.save(&State { steps, policy_before, ..shell.state() });
     }
 }

@@ -50,7 +50,7 @@ mod whole;
 mod wire;
 mod wishes;
 
-pub use choice::next_policy;
+pub use choice::{mistake as policy_mistake, next_policy};
 pub use config::{Config, ConfigError, Loaded, Source};
 pub use engine::available as available_policies;
 pub use guard::restore_left;

@@ -9,15 +9,23 @@ use numaestro_host::PidFd;
 
 use crate::obligations::{Allocation, Wants};
 
+/// Whom an application belongs to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Owner {
+    /// The user; the manager's own where that is the only one.
+    pub(crate) uid: u32,
+    /// Index of the party.
+    pub(crate) party: u32,
+    /// Job, step and task of a batch system, for people: `12.0/3`.
+    pub(crate) job: Option<String>,
+}
+
 /// One application. The engine decides which processors it may have.
 #[derive(Debug)]
 pub(crate) struct App {
     pub(crate) number: u64,
     pub(crate) process: PidFd,
-    /// The user that it belongs to; the manager's own where that is the only one.
-    pub(crate) uid: u32,
-    /// Index of the user's party.
-    pub(crate) party: u32,
+    pub(crate) owner: Owner,
     pub(crate) name: String,
     pub(crate) options: Options,
     /// Its arrival, nanoseconds.

@@ -85,6 +85,7 @@ pub(crate) fn role(system: bool, own_uid: u32, admin_group: Option<u32>, peer: P
 fn for_admins(request: &Request) -> Option<&'static str> {
     match request {
         Request::PolicySet { .. } => Some("changing the policy for everybody"),
+        Request::BeginStep(_) => Some("registering the steps of jobs"),
         Request::Reload => Some("reading the configuration again"),
         Request::Stop => Some("stopping the manager of all users"),
         Request::Record { on: Some(_) } => Some("choosing whether everybody's programs are recorded"),
@@ -100,6 +101,8 @@ fn for_admins(request: &Request) -> Option<&'static str> {
         | Request::Advise { .. }
         | Request::History { .. }
         | Request::Record { on: None }
+        | Request::Jobs
+        | Request::SetJob { .. }
         | Request::Ping => None,
     }
 }

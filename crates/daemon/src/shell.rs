@@ -297,7 +297,7 @@ impl Shell {
         if let Event::Arrive { app, .. } = event
             && let Some(entry) = self.programs.get(app.0)
         {
-            self.engine.arrives(*app, &entry.name, entry.uid);
+            self.engine.arrives(*app, &entry.name, entry.owner.uid);
         }
         match self.engine.step(at, event, actions) {
             Ok(()) => {

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use tracing::warn;
 
 use crate::config::Config;
+use crate::jobs::SavedStep;
 use crate::jobserver::SavedJobserver;
 use crate::service;
 use crate::whole::Owed;
@@ -30,6 +31,12 @@ pub(crate) struct State {
     /// As `policy set` takes it.
     pub(crate) policy: String,
     pub(crate) apps: Vec<SavedApp>,
+    /// The registered steps of jobs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) steps: Vec<SavedStep>,
+    /// The policy that decides after that of a job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) policy_before: Option<String>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -161,6 +168,6 @@ impl Directory {
 
 impl State {
     pub(crate) fn new(app_next: u64, policy: String, apps: Vec<SavedApp>) -> Self {
-        Self { version: VERSION, app_next, policy, apps }
+        Self { version: VERSION, app_next, policy, apps, steps: Vec::new(), policy_before: None }
     }
 }

@@ -18,7 +18,7 @@ use numaestro_policy::Party;
 use tracing::{info, warn};
 
 use crate::config::{Config, Entitlement, Evidence};
-use crate::jobs::{self, Job};
+use crate::jobs::{self, Job, JobId};
 use crate::label::label;
 
 /// Users that are remembered, at most: strangers can be many.
@@ -174,40 +174,65 @@ impl Users {
     }
 
     /// The facts of a user in a job. A job that has not been there before becomes a party, in the
-    /// place of one that has ended if there is one: `is_used` says whether a party has programs.
-    /// Where nobody knows the allocation, a job is no party: its user would have more with each.
-    pub(crate) fn find_in_job(&mut self, uid: u32, job: Job, is_used: impl Fn(u32) -> bool) -> Known {
+    /// place of one that has ended if there is one: `is_used` says whether a job has programs, or
+    /// is registered. `part`: what the job may have; where nobody knows it, a job is no party: its
+    /// user would have more with each.
+    pub(crate) fn find_in_job(
+        &mut self,
+        id: JobId,
+        part: Option<Party>,
+        is_used: impl Fn(u32, JobId) -> bool,
+    ) -> Known {
+        let (uid, number) = id;
         let known = self.find(uid);
         if known.counted_as.is_none() {
             return known;
         }
+        // Everything else that the user of a manager of one user runs is its first party.
+        if let (Some(only), true) = (self.only, self.keys.is_empty()) {
+            self.enter(Key::User(only));
+        }
         self.vacate_jobs(is_used);
-        let id = (uid, job.id);
         let before = self.jobs.get(&id).cloned();
-        let allocated = job.cpus.map(|cpus| Entitlement { weight: f64::from(cpus), max: Some(cpus), reserved: 0 });
+        let allocated = part.map(entitlement);
         // Not each process of a job shows all that is known of it.
         let Some(entitled) = allocated.or(before.clone()) else { return known };
         self.changed |= before.as_ref() != Some(&entitled);
         self.jobs.insert(id, entitled.clone());
-        let key = Key::Job(uid, job.id);
+        let key = Key::Job(uid, number);
         let vacant = self.keys.iter().position(|known| *known == Key::Vacant);
         if let (Some(vacant), false) = (vacant, self.keys.contains(&key)) {
             self.keys[vacant] = key.clone();
         }
-        Known { name: format!("job {} of {}", job.id, known.name), party: self.enter(key), entitled, ..known }
+        let name =
+            if known.name.is_empty() { format!("job {number}") } else { format!("job {number} of {}", known.name) };
+        Known { name, party: self.enter(key), entitled, ..known }
     }
 
     /// Jobs without programs have ended, or come again as new ones.
-    fn vacate_jobs(&mut self, is_used: impl Fn(u32) -> bool) {
+    pub(crate) fn vacate_jobs(&mut self, is_used: impl Fn(u32, JobId) -> bool) {
         for (party, key) in (0..).zip(&mut self.keys) {
             if let Key::Job(uid, id) = *key
-                && !is_used(party)
+                && !is_used(party, (uid, id))
             {
                 self.jobs.remove(&(uid, id));
                 *key = Key::Vacant;
                 self.changed = true;
             }
         }
+    }
+
+    /// The jobs that are parties, with their numbers.
+    pub(crate) fn job_parties(&self) -> impl Iterator<Item = (u32, JobId)> {
+        (0..).zip(&self.keys).filter_map(|(party, key)| match *key {
+            Key::Job(uid, id) => Some((party, (uid, id))),
+            _ => None,
+        })
+    }
+
+    /// A job keeps processors from others, also while it runs nothing.
+    pub(crate) fn jobs_reserve(&self) -> bool {
+        self.jobs.values().any(|entitled| entitled.reserved > 0)
     }
 
     /// As the engine wants them.
@@ -258,6 +283,11 @@ impl Users {
 fn party(entitled: &Entitlement) -> Party {
     let weight_milli = ((entitled.weight * 1000.0).round() as u32).max(1);
     Party { weight_milli, most: entitled.max.unwrap_or(u32::MAX).max(1), reserved: entitled.reserved }
+}
+
+fn entitlement(party: Party) -> Entitlement {
+    let weight = f64::from(party.weight_milli) / 1000.0;
+    Entitlement { weight, max: (party.most < u32::MAX).then_some(party.most), reserved: party.reserved }
 }
 
 #[cfg(test)]
@@ -311,25 +341,25 @@ mod tests {
     #[test]
     fn a_job_is_a_party_with_what_it_was_allocated_until_it_has_ended() {
         let (mut users, _config, _dir) = users("[users.alice]\nmax = 1");
-        let job = |id, cpus| Job { id, cpus };
+        let part = |cpus| Some(Party::of_job(cpus, None, None));
         let alice = users.find(1001).party;
-        let unknown = users.find_in_job(1001, job(7, None), |_| true);
+        let unknown = users.find_in_job((1001, 7), None, |_, _| true);
         assert_eq!((unknown.party, unknown.entitled.max), (alice, Some(1)), "more jobs bring nothing more");
-        let first = users.find_in_job(1001, job(7, Some(3)), |_| true);
+        let first = users.find_in_job((1001, 7), part(3), |_, _| true);
         assert_eq!((first.entitled.max, first.entitled.weight, first.name.as_str()), (Some(3), 3.0, "job 7 of alice"));
-        let again = users.find_in_job(1001, job(7, None), |_| true);
+        let again = users.find_in_job((1001, 7), None, |_, _| true);
         assert_eq!(again.entitled.max, Some(3), "what is known of it stays");
         assert!(users.take_change().is_some() && users.take_change().is_none());
-        let second = users.find_in_job(1001, job(8, Some(2)), |_| true).party;
-        let others = users.find_in_job(1002, job(7, Some(2)), |_| true).party;
+        let second = users.find_in_job((1001, 8), part(2), |_, _| true).party;
+        let others = users.find_in_job((1002, 7), part(2), |_, _| true).party;
         assert!(![alice, first.party, second].contains(&others), "a number of one user's job says nothing to another");
         assert_eq!(users.parties()[alice as usize].most, 1, "the user's other programs keep their entitlement");
         // Jobs 7 and 8 of alice have ended; another one takes the place of the first.
-        let third = users.find_in_job(1001, job(9, Some(1)), |party| party == others).party;
+        let third = users.find_in_job((1001, 9), part(1), |party, _| party == others).party;
         assert_eq!(third, first.party);
         let most: Vec<u32> = users.parties().iter().map(|party| party.most).collect();
         assert_eq!((most[third as usize], most[second as usize], most[others as usize]), (1, u32::MAX, 2));
-        let stranger = users.find_in_job(70_000, job(7, Some(2)), |_| true);
+        let stranger = users.find_in_job((70_000, 7), part(2), |_, _| true);
         assert_eq!(stranger.party, users.find(70_000).party, "a number without an account is one of the strangers");
     }
 }

@@ -22,6 +22,8 @@ pub(crate) mod token {
     pub(crate) const PROCESSORS: u64 = 8;
     pub(crate) const FILES: u64 = 9;
     pub(crate) const PAGES: u64 = 10;
+    /// The parent of a step of a job; plus its process id.
+    pub(crate) const STEP: u64 = 1 << 59;
     /// The jobserver of a build; plus the number of the application.
     pub(crate) const JOBSERVER: u64 = 1 << 60;
     /// The metrics page; plus the number of the scraper.

@@ -54,6 +54,11 @@ pub use error::HostError;
 pub use pidfd::PidFd;
 pub use tree::DirTree;
 
+/// The name of this machine, as the kernel has it; empty if it cannot be read.
+pub fn node_name() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned()
+}
+
 /// The user this process acts for.
 pub fn own_uid() -> u32 {
     rustix::process::geteuid().as_raw()

@@ -8,6 +8,7 @@ mod advise;
 mod dashboard;
 mod explain;
 mod fold;
+mod jobs;
 mod jobserver;
 mod library;
 mod part;
@@ -26,6 +27,7 @@ pub use advise::AdviseArgs;
 pub use dashboard::DashboardArgs;
 pub use explain::ExplainArgs;
 pub use fold::{FoldArg, FoldArgs};
+pub use jobs::{JobsArgs, JobsCommand};
 pub use jobserver::{JobserverArg, JobserverArgs};
 pub use library::LibraryRule;
 pub use part::PartArgs;
@@ -133,7 +135,9 @@ pub enum Command {
     Top,
     /// The same with its history, as a page in the browser: live, or of a recording.
     Dashboard(DashboardArgs),
-    /// List, show or switch the policy.
+    /// List the jobs of a batch system on this machine, or change the limit of a malleable one.
+    Jobs(JobsArgs),
+    /// List, show, check or switch the policy.
     #[command(subcommand)]
     Policy(PolicyCommand),
     /// Remember how a program should be run.
@@ -219,6 +223,12 @@ pub enum PolicyCommand {
         /// For programs.
         #[arg(long)]
         json: bool,
+    },
+    /// Say whether this is a policy: silent and 0, or the mistake and 64.
+    Check {
+        /// A name, or parts as `part=name`.
+        #[arg(required = true, value_name = "POLICY")]
+        policy: Vec<String>,
     },
     /// Switch, live; nothing is restarted. The next manager of this directory begins with it too.
     #[command(

@@ -24,6 +24,7 @@ mod environment;
 mod explain;
 mod finished;
 mod folding;
+mod jobs;
 mod jobserver;
 mod machine_here;
 mod manager;
@@ -109,6 +110,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<u8> {
         Command::Explain(args) => explain::explain(dir, &args),
         Command::Top => top::top(dir),
         Command::Dashboard(args) => dashboard::dashboard(dir, &args),
+        Command::Jobs(args) => jobs::jobs(dir, &args),
         Command::Policy(what) => policy::policy(dir, what),
         Command::Profile(what) => profile::command(what),
         Command::Doctor(args) => doctor::doctor(dir, &args),

@@ -1,4 +1,5 @@
-//! `numaestro policy`: lists the policies, shows which one decides, and switches it live.
+//! `numaestro policy`: lists the policies, shows which one decides, checks one, and switches it
+//! live.
 
 use crate::cli::PolicyCommand;
 use crate::manager::{self, Manager};
@@ -32,6 +33,15 @@ pub fn policy(dir: Option<PathBuf>, what: PolicyCommand) -> anyhow::Result<u8> {
                 say::note("no manager runs; the next one begins with this policy");
             } else if next != current {
                 say::note(&format!("the next manager begins with {next}"));
+            }
+        }
+        PolicyCommand::Check { policy } => {
+            if let Some(mistake) = numaestro_daemon::policy_mistake(&policy.join(" ")) {
+                return Err(say::Failure::error(
+                    say::USAGE,
+                    mistake,
+                    "`numaestro policy list` shows those that there are",
+                ));
             }
         }
         PolicyCommand::Set { policy } => {

@@ -215,11 +215,12 @@ fn strip(text: &mut String, status: &Status, colours: bool) {
 /// A column of the table: its head and its contents.
 type Column = (&'static str, fn(usize, &AppStatus) -> String);
 
-const COLUMNS: [Column; 16] = [
+const COLUMNS: [Column; 17] = [
     ("", |place, _| letter(place).to_string()),
     ("APP", |_, app| app.app.to_string()),
     ("PID", |_, app| app.pid.to_string()),
     ("USER", |_, app| clean(app.user.as_deref().unwrap_or("-"))),
+    ("JOB", |_, app| clean(app.job.as_deref().unwrap_or("-"))),
     ("NAME", |_, app| clean(&app.name)),
     ("CLASS", |_, app| class_word(app.class).to_owned()),
     ("STATE", |_, app| state_words(app)),
@@ -239,6 +240,7 @@ const COLUMNS: [Column; 16] = [
 fn says_something(head: &str, apps: &[AppStatus]) -> bool {
     match head {
         "USER" => apps.iter().any(|app| app.user.is_some()),
+        "JOB" => apps.iter().any(|app| app.job.is_some()),
         "MAX" => apps.iter().any(|app| app.max.is_some()),
         "WEIGHT" => apps.iter().any(|app| app.weight_milli != 1000),
         _ => true,

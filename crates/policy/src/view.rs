@@ -267,8 +267,8 @@ pub struct Bus {
     pub saturation: u32,
 }
 
-/// A user, or a group of users together. A machine is divided among parties first, and then among
-/// the applications of each.
+/// A user, a group of users together, or a job of a batch system. A machine is divided among
+/// parties first, and then among the applications of each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Party {
@@ -283,6 +283,21 @@ pub struct Party {
 impl Default for Party {
     fn default() -> Self {
         Self { weight_milli: 1000, most: u32::MAX, reserved: 0 }
+    }
+}
+
+impl Party {
+    /// A job of a batch system that was allocated `cpus` processors of the machine: they are its
+    /// weight and its most. A `malleable` job can run on that many, at least and at most: nobody
+    /// else is given its fewest, and it may have more than it was allocated while others leave
+    /// them. `most`: a limit that somebody has set for a malleable job; within what it can do.
+    pub fn of_job(cpus: u32, malleable: Option<(u32, u32)>, most: Option<u32>) -> Self {
+        let cpus = cpus.clamp(1, u32::MAX / 1000);
+        let party = Self { weight_milli: cpus * 1000, most: cpus, reserved: 0 };
+        let Some((least, limit)) = malleable else { return party };
+        let limit = limit.max(1);
+        let least = least.clamp(1, limit);
+        Self { most: most.unwrap_or(limit).clamp(least, limit), reserved: least, ..party }
     }
 }
 

@@ -50,6 +50,10 @@ pub struct AppStatus {
     /// The user whose application it is; absent where the manager has one user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
+    /// The job of a batch system that it belongs to, with the step and the task as far as they are
+    /// known: `12`, `12.0`, `12.batch`, `12.0/3`; absent: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<String>,
     /// Name.
     pub name: String,
     /// How it is steered, as found out: `whole`, `malleable`, `setter`, `fold`.

@@ -77,11 +77,14 @@ pub enum Evidence {
 }
 
 /// `[jobs]`: jobs of a batch system as parties of their own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Jobs {
     /// The evidence that counts.
     pub evidence: Evidence,
+    /// The file that gets a line of JSON at the end of each registered job: its processor time.
+    /// Absent: none.
+    pub account: Option<PathBuf>,
 }
 
 /// `[[rules]]`: programs that are managed without having been started by `numaestro run`. All

@@ -22,7 +22,7 @@ impl Front {
         }
         let is_from = |app: u64| {
             let (entry, peer) = (shell.programs().get(app), who.peer);
-            peer.pid != 0 && entry.is_some_and(|entry| entry.pid() == peer.pid && entry.uid == peer.uid)
+            peer.pid != 0 && entry.is_some_and(|entry| entry.pid() == peer.pid && entry.owner.uid == peer.uid)
         };
         match wire::decode(packet) {
             Err(refusal) => self.turn_away(number, refusal, "this message is not understood", shell),
@@ -84,7 +84,7 @@ impl Front {
         if let Some(app) = shell.programs().of_pid(pid) {
             let entry = shell.programs().get(app);
             // One that is another user's since (su) is another application.
-            if entry.is_some_and(|entry| !entry.process.has_ended() && entry.uid == peer.uid) {
+            if entry.is_some_and(|entry| !entry.process.has_ended() && entry.owner.uid == peer.uid) {
                 shell.attach_again(app, runtimes, threads_max)?;
                 return Ok(app);
             }

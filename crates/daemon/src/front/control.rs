@@ -60,6 +60,9 @@ impl Front {
             Request::PolicySet { policy } => self.set_policy(policy, shell).map(Some),
             Request::History { app, after } => Self::history(who, app.as_ref(), after, shell).map(Some),
             Request::Record { on } => self.record(on, shell).map(Some),
+            Request::BeginStep(step) => self.begin_step(number, who, step, shell).map(Some),
+            Request::Jobs => Ok(Some(self.jobs_for(who, shell))),
+            Request::SetJob { job, most } => self.set_job(who, job, most, shell).map(Some),
             Request::Reload => self.reload(shell).map(|reloaded| Some(Reply::Reloaded(reloaded))),
             Request::Advise { options } => self.advise(who, &options, shell).map(|advice| Some(Reply::Advice(advice))),
             Request::Stop => {
@@ -134,6 +137,7 @@ impl Front {
         shell.set_policy(policy).map_err(refused)?;
         let policy = shell.policy_text();
         info!(policy, "policy switched");
+        self.policy_was_set(&policy);
         choice::keep(self.directory.runtime(), &self.config, &policy);
         Ok(Reply::Done)
     }

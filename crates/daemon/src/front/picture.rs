@@ -40,7 +40,7 @@ impl Front {
 
     /// The picture as a peer may see it.
     pub(super) fn status_for(who: Who, status: Status, shell: &Shell) -> Box<Status> {
-        let owner = |app: u64| shell.programs().get(app).map(|entry| entry.uid);
+        let owner = |app: u64| shell.programs().get(app).map(|entry| entry.owner.uid);
         Box::new(rights::as_seen(who, &owner, status))
     }
 

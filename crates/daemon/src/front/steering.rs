@@ -78,7 +78,7 @@ impl Front {
         let mut changes = Vec::new();
         for app in &all {
             let options = shell.changed_wishes(*app, new)?;
-            if let Some((uid, pid)) = shell.programs().get(*app).map(|entry| (entry.uid, entry.process.pid())) {
+            if let Some((uid, pid)) = shell.programs().get(*app).map(|entry| (entry.owner.uid, entry.process.pid())) {
                 let owner = self.user_of(uid, pid, shell);
                 self.rights.may_wish(&owner, &options)?;
             }
@@ -110,7 +110,7 @@ impl Front {
 
 /// The application that a person names, among those that this person steers.
 pub(super) fn find(who: Who, name: &AppName, shell: &Shell) -> Result<u64, Refusal> {
-    let own = shell.programs().iter().filter(|entry| who.steers(entry.uid));
+    let own = shell.programs().iter().filter(|entry| who.steers(entry.owner.uid));
     let seen = own.map(|entry| Named { number: entry.number, pid: Some(entry.pid()), name: &entry.name }).collect();
     Names { seen, there_is: who.there_is(), has_letters: true }.find(name, |pid| shell.application_of(pid))
 }

@@ -21,6 +21,8 @@ impl Front {
         if state.policy != shell.policy_text() {
             shell.feed(Event::Policy { policy: state.policy });
         }
+        // Programs find their jobs by the steps.
+        self.take_jobs_over(state.steps, state.policy_before, shell);
         let origin = |entry: &SavedApp| Some((entry.app, entry.origin.clone()?));
         let origins = state.apps.iter().filter_map(origin).collect();
         let living = |entry: &&SavedApp| is_alive(entry.pid, entry.start_time);

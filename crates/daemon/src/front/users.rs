@@ -5,11 +5,14 @@ use std::collections::BTreeSet;
 
 use numaestro_abi::control::Options;
 use numaestro_host::PidFd;
+use numaestro_policy::Party;
 use tracing::{info, warn};
 
 use super::Front;
 use crate::config::rules;
+use crate::jobs::JobId;
 use crate::label::label;
+use crate::programs::Owner;
 use crate::rights::{Rights, Usage, Who};
 use crate::rules::Find;
 use crate::shell::{Newcomer, Shell};
@@ -26,15 +29,32 @@ impl Front {
 
     /// The user of a process, in its job if it is in one.
     pub(super) fn user_of(&mut self, uid: u32, pid: u32, shell: &mut Shell) -> Known {
-        let Some(job) = self.users.job_of(pid) else { return self.user(uid, shell) };
-        let used: BTreeSet<u32> = shell.programs().iter().map(|app| app.party).collect();
-        let known = self.users.find_in_job(uid, job, |party| used.contains(&party));
+        self.owner_of(uid, pid, shell).0
+    }
+
+    /// The same, with its job for people.
+    fn owner_of(&mut self, uid: u32, pid: u32, shell: &mut Shell) -> (Known, Option<String>) {
+        match self.job_of(uid, pid) {
+            Some((job, part)) => (self.find_in_job((uid, job.id), part, shell), Some(job.shown())),
+            None => (self.user(uid, shell), None),
+        }
+    }
+
+    pub(super) fn find_in_job(&mut self, id: JobId, part: Option<Party>, shell: &mut Shell) -> Known {
+        let used = self.used_parties(shell);
+        let registered: BTreeSet<JobId> = self.registered_jobs();
+        let known = self.users.find_in_job(id, part, |party, id| used.contains(&party) || registered.contains(&id));
         self.tell_parties(shell);
         known
     }
 
+    /// Parties that have programs.
+    pub(super) fn used_parties(&self, shell: &Shell) -> BTreeSet<u32> {
+        shell.programs().iter().map(|app| app.owner.party).collect()
+    }
+
     /// The engine learns of changed parties.
-    fn tell_parties(&mut self, shell: &mut Shell) {
+    pub(super) fn tell_parties(&mut self, shell: &mut Shell) {
         if let Some(event) = self.users.take_change() {
             shell.feed(event);
         }
@@ -57,7 +77,8 @@ impl Front {
             return Usage::default();
         }
         let counted_as = self.user(who.peer.uid, shell).counted_as;
-        let apps: Vec<(u32, bool)> = shell.programs().iter().map(|app| (app.uid, app.waiting.is_some())).collect();
+        let apps: Vec<(u32, bool)> =
+            shell.programs().iter().map(|app| (app.owner.uid, app.waiting.is_some())).collect();
         let everybody: BTreeSet<u32> = self.connections.uids().chain(apps.iter().map(|app| app.0)).collect();
         let mut same = BTreeSet::from([who.peer.uid]);
         for uid in everybody {
@@ -77,8 +98,9 @@ impl Front {
     /// A process that becomes an application.
     pub(super) fn newcomer(&mut self, process: PidFd, name: &str, options: Options, shell: &mut Shell) -> Newcomer {
         let uid = self.users.owner_of(process.pid());
-        let party = self.user_of(uid, process.pid(), shell).party;
-        Newcomer { process, uid, party, name: label(name), options }
+        let (known, job) = self.owner_of(uid, process.pid(), shell);
+        let owner = Owner { uid, party: known.party, job };
+        Newcomer { process, owner, name: label(name), options }
     }
 
     pub(super) fn start_rules(&mut self, shell: &mut Shell) {

@@ -14,7 +14,7 @@ use tracing::{info, warn};
 use super::Shell;
 use super::actuators::Actuators;
 use crate::obligations::{Allocation, Wants};
-use crate::programs::{App, Programs};
+use crate::programs::{App, Owner, Programs};
 use crate::wakeups::token;
 use crate::wishes::Limits;
 
@@ -26,9 +26,7 @@ const PATIENCE_AT_END: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub(crate) struct Newcomer {
     pub(crate) process: PidFd,
-    pub(crate) uid: u32,
-    /// Index of the user's party.
-    pub(crate) party: u32,
+    pub(crate) owner: Owner,
     pub(crate) name: String,
     pub(crate) options: Options,
 }
@@ -50,7 +48,7 @@ impl Shell {
     }
 
     pub(super) fn insert_as(&mut self, number: u64, newcomer: Newcomer) {
-        let Newcomer { process, uid, party, name, options } = newcomer;
+        let Newcomer { process, owner, name, options } = newcomer;
         if let Err(cause) = self.wakeups.watch(&process, token::PROCESS + number, Interest::Read) {
             warn!(pid = process.pid(), "its end will not be seen: {cause}");
         }
@@ -62,8 +60,7 @@ impl Shell {
         self.programs.insert(App {
             number,
             process,
-            uid,
-            party,
+            owner,
             name,
             options,
             arrived_ns,
@@ -82,7 +79,7 @@ impl Shell {
     fn serve_jobs(&mut self, app: u64) {
         let Some(entry) = self.programs.get(app) else { return };
         if let Some(Jobserver::Pipe { read }) = entry.options.jobserver {
-            self.actuators.jobservers.serve(app, (entry.pid(), entry.uid), read);
+            self.actuators.jobservers.serve(app, (entry.pid(), entry.owner.uid), read);
         }
     }
 
@@ -115,7 +112,7 @@ impl Shell {
             estimate_ns: app.options.estimate_ns,
             claim,
             home: self.actuators.pages.claimed(app.number),
-            party: app.party,
+            party: app.owner.party,
             memory: app.options.memory.unwrap_or(0),
         }
     }

@@ -193,7 +193,7 @@ impl Shell {
     pub(crate) fn around(&self, pid: u32, uid: u32) -> Option<(u64, Options)> {
         let app = procfs::ancestors(pid).into_iter().find_map(|pid| self.programs.of_pid(pid))?;
         let entry = self.programs.get(app)?;
-        let around = !self.actuators.shared_pages.has(app) && entry.uid == uid;
+        let around = !self.actuators.shared_pages.has(app) && entry.owner.uid == uid;
         // The jobserver is the whole build's.
         around.then(|| (app, Options { jobserver: None, ..entry.options.clone() }))
     }

@@ -38,7 +38,7 @@ impl Shell {
             decision_ns: [times.latest_ns, times.longest_ns],
             recording: self.engine.recording().is_some(),
             bandwidth: self.sensors.bandwidth.status(),
-            apps: self.programs.iter().map(|app| self.app_status(app, name_of(app.uid), &ledger, now)).collect(),
+            apps: self.programs.iter().map(|app| self.app_status(app, name_of(app.owner.uid), &ledger, now)).collect(),
             pus: self.pu_statuses(&ledger),
             queue: ledger.queue.iter().map(|app| app.0).collect(),
             nodes: Vec::new(),
@@ -59,6 +59,7 @@ impl Shell {
             app: number,
             pid: app.pid(),
             user,
+            job: app.owner.job.clone(),
             name: app.name.clone(),
             btr: self.sensors.bandwidth.rates(number),
             memory: self.actuators.pages.status(number),
@@ -158,7 +159,7 @@ impl Shell {
     /// Processors of each user that has applications, by name, or by number where users have no
     /// names.
     pub(crate) fn processors_by_user(&self, ledger: &Snapshot, name_of: NameOf<'_>) -> BTreeMap<String, usize> {
-        let label = |app: &App| name_of(app.uid).unwrap_or_else(|| app.uid.to_string());
+        let label = |app: &App| name_of(app.owner.uid).unwrap_or_else(|| app.owner.uid.to_string());
         let mut users: BTreeMap<String, usize> = self.programs.iter().map(|app| (label(app), 0)).collect();
         for owner in ledger.pus.iter().filter_map(|known| self.programs.get(known.owner?.0)) {
             *users.entry(label(owner)).or_default() += 1;
@@ -189,7 +190,7 @@ impl Shell {
         SavedApp {
             app: number,
             pid: app.pid(),
-            uid: app.uid,
+            uid: app.owner.uid,
             start_time: app.process.start_time(),
             name: app.name.clone(),
             options: app.options.clone(),

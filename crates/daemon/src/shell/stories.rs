@@ -14,6 +14,7 @@ use numaestro_engine::{AppId, Engine, Nanos};
 use numaestro_host::PidFd;
 
 use super::*;
+use crate::programs::Owner;
 
 /// See the file's header.
 struct Played {
@@ -48,7 +49,8 @@ impl Played {
             let child = Command::new("sleep").arg("1000").spawn().unwrap();
             let process = PidFd::open(child.id()).unwrap();
             let options = Options::default();
-            let newcomer = Newcomer { process, uid: 0, party: 0, name: "sleep".to_owned(), options };
+            let newcomer =
+                Newcomer { process, owner: Owner { uid: 0, party: 0, job: None }, name: "sleep".to_owned(), options };
             self.shell.insert_as(app.0, newcomer);
             self.children.push(child);
         }

@@ -8,6 +8,7 @@ use numaestro_host::{PidFd, affinity};
 use numaestro_topology::CpuSet;
 
 use super::*;
+use crate::programs::Owner;
 
 /// A shell below a temporary directory.
 fn shell(config: Config) -> (Shell, tempfile::TempDir) {
@@ -21,7 +22,12 @@ fn sleeper(shell: &mut Shell) -> (Child, u64) {
     let child = Command::new("sleep").arg("1000").spawn().unwrap();
     let process = PidFd::open(child.id()).unwrap();
     let options = Options::default();
-    let app = shell.insert(Newcomer { process, uid: 0, party: 0, name: "sleep".to_owned(), options });
+    let app = shell.insert(Newcomer {
+        process,
+        owner: Owner { uid: 0, party: 0, job: None },
+        name: "sleep".to_owned(),
+        options,
+    });
     shell.arrive(app, None);
     (child, app)
 }

@@ -17,25 +17,26 @@ pub struct Column {
     text: fn(&Entry<'_>) -> String,
 }
 
-const COLUMNS: [Column; 18] = [
+const COLUMNS: [Column; 19] = [
     Column { head: "", width: 1, rank: 0, text: |row| letter(row.place).to_string() },
     Column { head: "APP", width: 4, rank: 8, text: |row| row.app.app.to_string() },
     Column { head: "PID", width: 7, rank: 11, text: |row| row.app.pid.to_string() },
     Column { head: "USER", width: 8, rank: 12, text: |row| clean(row.app.user.as_deref().unwrap_or("-")) },
+    Column { head: "JOB", width: 9, rank: 13, text: |row| clean(row.app.job.as_deref().unwrap_or("-")) },
     Column { head: "NAME", width: 12, rank: 1, text: |row| clean(&row.app.name) },
     Column { head: "CLASS", width: 9, rank: 6, text: |row| class_word(row.app.class).to_owned() },
     Column { head: "STATE", width: 14, rank: 5, text: |row| state_words(row.app) },
     Column { head: "HAS", width: 3, rank: 2, text: |row| row.app.count.to_string() },
-    Column { head: "ASKS", width: 4, rank: 15, text: |row| row.app.request.to_string() },
+    Column { head: "ASKS", width: 4, rank: 16, text: |row| row.app.request.to_string() },
     Column { head: "MAX", width: 4, rank: 9, text: |row| limit_word(row.app) },
-    Column { head: "WEIGHT", width: 6, rank: 14, text: |row| weight_word(row.app) },
+    Column { head: "WEIGHT", width: 6, rank: 15, text: |row| weight_word(row.app) },
     Column { head: "CPUS", width: 7, rank: 3, text: |row| row.app.cpus.clone() },
     Column { head: "TEAM", width: 4, rank: 4, text: |row| row.app.team.to_string() },
     Column { head: "CPU%", width: 5, rank: 7, text: |row| row.cpu.map_or_else(unknown, |cpu| format!("{cpu:.0}")) },
     Column { head: "REG/S", width: 6, rank: 10, text: |row| row.regions.map_or_else(unknown, folding::rate) },
-    Column { head: "FOLD", width: 6, rank: 13, text: |row| folding::short(row.app) },
-    Column { head: "AGE", width: 6, rank: 16, text: |row| age(row.app.age_s) },
-    Column { head: "HELD BY", width: 17, rank: 17, text: |row| row.app.held_by.clone() },
+    Column { head: "FOLD", width: 6, rank: 14, text: |row| folding::short(row.app) },
+    Column { head: "AGE", width: 6, rank: 17, text: |row| age(row.app.age_s) },
+    Column { head: "HELD BY", width: 17, rank: 18, text: |row| row.app.held_by.clone() },
 ];
 
 fn unknown() -> String {
@@ -52,8 +53,9 @@ impl Column {
 /// The columns that a terminal of this width has room for, in the order of the table. Each has a
 /// blank behind it.
 pub fn shown(status: &Status, width: u16) -> Vec<&'static Column> {
-    let users = has_users(status);
-    let mut ranked: Vec<&Column> = COLUMNS.iter().filter(|column| users || column.head != "USER").collect();
+    let (users, jobs) = (has_users(status), status.apps.iter().any(|app| app.job.is_some()));
+    let has_rows = |column: &&Column| (users || column.head != "USER") && (jobs || column.head != "JOB");
+    let mut ranked: Vec<&Column> = COLUMNS.iter().filter(has_rows).collect();
     ranked.sort_by_key(|column| column.rank);
     let mut room = width;
     let fits = |column: &&Column| {
@@ -62,7 +64,7 @@ pub fn shown(status: &Status, width: u16) -> Vec<&'static Column> {
         left.is_some() || column.rank == 0
     };
     let last = ranked.into_iter().take_while(fits).map(|column| column.rank).max();
-    COLUMNS.iter().filter(|column| users || column.head != "USER").filter(|column| Some(column.rank) <= last).collect()
+    COLUMNS.iter().filter(has_rows).filter(|column| Some(column.rank) <= last).collect()
 }
 
 #[cfg(test)]
