@@ -127,6 +127,8 @@ install_all() {
     ln -sf libnumaestro.so.1 "$destination$prefix/$libdir/libnumaestro.so"
     echo "file $prefix/$libdir/libnumaestro.so" >>"$scratch/list"
     put 644 client/include/numaestro.h include/numaestro.h
+    # It fits the Slurm of this machine only, so packages leave it out.
+    [ "$manifest" = no ] || [ ! -e build/client/spank/numaestro.so ] || put 644 build/client/spank/numaestro.so lib/numaestro/slurm/numaestro.so
 
     for scenario in scenarios/*.toml; do put 644 "$scenario" "share/numaestro/$scenario"; done
 

@@ -7,7 +7,7 @@
 # usage: scripts/slurm-cluster.sh stop DIR                ends jobs, nodes and controller; logs stay in DIR/log
 # usage: scripts/slurm-cluster.sh status DIR              the nodes; 0 all of them work, 1 some do not, 3 nothing runs
 # usage: scripts/slurm-cluster.sh kill DIR NODE           ends a node with SIGKILL, and everything that runs on it
-# usage: scripts/slurm-cluster.sh revive DIR NODE         starts such a node again, and waits until it is idle
+# usage: scripts/slurm-cluster.sh revive DIR NODE         starts such a node's daemon again, and waits until the node works
 #
 # options of start:
 #   --nodes N            nodes, named n1, n2 ... [default: 3]
@@ -120,9 +120,12 @@ daemon() {
     export NUMAESTRO_SLURM_CLUSTER=$dir SLURM_CONF=$conf
     cd "$dir/log" && "$@" </dev/null >>"$dir/log/start.log" 2>&1
 }
+# With -c a daemon ends the jobs that it finds: this is for a node on which nothing runs.
 start_node() {
+    local clean=-c
+    ! runs "$1" || clean=
     mkdir -p "$dir/spool/$1"
-    (daemon env SLURMD_NODENAME="$1" slurmd -c -N "$1" -f "$conf")
+    (daemon env SLURMD_NODENAME="$1" slurmd $clean -N "$1" -f "$conf")
 }
 
 nodes_are_idle() {
@@ -130,6 +133,12 @@ nodes_are_idle() {
     names=${*:-$(node_names)}
     states=$(slurm sinfo --noheader --Node --format %T --nodes "$(tr ' \n' ',,' <<<"$names")" 2>/dev/null) || return 1
     [ -n "$states" ] && ! grep -qvx idle <<<"$states"
+}
+
+# Whether the daemon of a node is there, and whether the controller counts on the node.
+daemon_runs() { local pid; pid=$(cat "$dir/run/slurmd.$1.pid" 2>/dev/null) && grep -qzx "SLURMD_NODENAME=$1" "/proc/$pid/environ" 2>/dev/null; }
+node_works() {
+    daemon_runs "$1" && slurm sinfo --noheader --Node --format %T --nodes "$1" 2>/dev/null | grep -qxE 'idle|mixed|allocated|completing'
 }
 
 ## Cgroups: Slurm leaves its directories behind, which are named after the nodes
@@ -377,7 +386,7 @@ kill)
     ;;
 revive)
     needs_node "$@"
-    ! runs "$node" || { complain "$node runs already"; exit 1; }
-    start_node "$node" && await 60 nodes_are_idle "$node" || { complain "$node did not start; $(log_of "slurmd.$node")"; exit 1; }
+    ! daemon_runs "$node" || { complain "$node runs already"; exit 1; }
+    start_node "$node" && await 60 node_works "$node" || { complain "$node did not start; $(log_of "slurmd.$node")"; exit 1; }
     ;;
 esac

@@ -80,7 +80,8 @@ pub enum Evidence {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Jobs {
-    /// The evidence that counts.
+    /// The evidence that counts beside the registrations of the batch system's plugin, in the
+    /// manager of all users.
     pub evidence: Evidence,
     /// The file that gets a line of JSON at the end of each registered job: its processor time.
     /// Absent: none.

@@ -39,6 +39,39 @@ impl Cluster {
         Ok(cluster)
     }
 
+    /// The same, of one node of two processors that `jobs` jobs share, with the plugin. The
+    /// manager's directory is `run` below the user's place. `words`: further ones for
+    /// plugstack.conf.
+    pub fn with_plugin(jobs: u32, words: &str, options: &[&str]) -> Result<Self, String> {
+        let plugin = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../build/client/spank/numaestro.so");
+        if !plugin.exists() {
+            return Err("the plugin is not built: make spank".to_owned());
+        }
+        Self::start_with(|user| {
+            let (plugin, file) = (plugin.canonicalize().expect("a path"), user.path("plugstack.conf"));
+            let (command, run) = (env!("CARGO_BIN_EXE_numaestro"), user.path("run"));
+            let line = format!("optional {} command={command} dir={} {words}\n", plugin.display(), run.display());
+            std::fs::write(&file, line).expect("written");
+            let usual =
+                ["--nodes", "1", "--oversubscribe", &jobs.to_string(), "--plugstack", file.to_str().expect("text")];
+            usual.iter().chain(options).map(|word| (*word).to_owned()).collect()
+        })
+    }
+
+    /// `srun WORDS`, of one task.
+    pub fn srun(&self, words: &[&str]) -> Command {
+        let mut command = self.on_it(Command::new("srun"));
+        command.args(["--quiet", "--ntasks=1"]).args(words);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    /// Number of a job that was submitted.
+    pub fn sbatch(&self, words: &[&str]) -> u32 {
+        let said = self.slurm("sbatch", &[&["--parsable", "--output=/dev/null"], words].concat());
+        said.trim().parse().unwrap_or_else(|_| panic!("{said}"))
+    }
+
     /// A verb of the script.
     pub fn script(&self, verb: &str, words: &[&str]) -> Output {
         let mut command = Command::new(script());
@@ -67,6 +100,23 @@ impl Cluster {
         let mut jobs: Vec<String> = said.lines().map(|line| line.trim().to_owned()).collect();
         jobs.dedup();
         jobs
+    }
+
+    /// The process id of a node's daemon.
+    pub fn daemon(&self, node: &str) -> u32 {
+        let file = self.dir.join(format!("run/slurmd.{node}.pid"));
+        std::fs::read_to_string(&file).expect("its number").trim().parse().expect("a number")
+    }
+
+    /// The process ids of the parents of a job's steps.
+    pub fn step_parents(&self, job: u32) -> Vec<u32> {
+        let is_one = |pid: &u32| {
+            let read = |name: &str| text(&std::fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default());
+            read("cmdline").starts_with(&format!("slurmstepd: [{job}."))
+                && read("environ").contains(self.dir.to_str().expect("text"))
+        };
+        let entries = std::fs::read_dir("/proc").expect("/proc").flatten();
+        entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(is_one).collect()
     }
 
     /// Command lines of processes that name this cluster's directory or have it in their

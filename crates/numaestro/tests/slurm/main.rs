@@ -4,6 +4,9 @@
 mod cluster;
 mod guide;
 mod jobs;
+mod kills;
+mod parties;
+mod plugin;
 mod refused;
 mod sweeps;
 #[path = "../user/mod.rs"]

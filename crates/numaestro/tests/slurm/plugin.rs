@@ -1,0 +1,183 @@
+//! The plugin of Slurm: what is refused when a job is submitted, what the manager knows of the jobs
+//! then, and that a job runs where there is no manager, or one that hangs.
+
+use crate::cluster::Cluster;
+use crate::user::{Mortal, User, json, kill, start, text, until};
+use numaestro_skip::skip;
+use serde_json::Value;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+/// A load program; `None`: not built.
+pub fn kernel(name: &str) -> Option<String> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../build/kernels/gcc").join(name);
+    path.exists().then(|| path.display().to_string())
+}
+
+/// A manager of this user, with settings.
+pub fn manager(user: &User, settings: &str) -> Mortal {
+    let config = user.path("config.toml");
+    std::fs::write(&config, settings).expect("written");
+    let config = config.to_str().expect("text");
+    let mut command = user.command(["daemon", "--ignore-unmanaged", "--idle-exit", "0", "--config", config]);
+    let manager = start(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()));
+    until("a manager", || json(&user.output(["status", "--json"]))["running"] == true);
+    manager
+}
+
+/// The jobs that the manager knows.
+pub fn jobs(user: &User) -> Vec<Value> {
+    json(&user.output(["jobs", "--json"]))["jobs"].as_array().cloned().unwrap_or_default()
+}
+
+/// The applications that it knows.
+pub fn apps(user: &User) -> Vec<Value> {
+    json(&user.output(["status", "--json"]))["apps"].as_array().cloned().unwrap_or_default()
+}
+
+#[test]
+fn mistakes_are_refused_when_a_job_is_submitted() {
+    let cluster = match Cluster::with_plugin(2, "", &[]) {
+        Ok(cluster) => cluster,
+        Err(reason) => skip!("{reason}"),
+    };
+    let mistakes = [
+        ("--numaestro=nonsense", "there is no policy `nonsense`"),
+        ("--numaestro=malleable:3", "malleable: needs MIN-MAX"),
+        ("--numaestro=malleable:3-2", "its minimum is above its maximum"),
+        ("--numaestro=off,malleable:1-2", "`off` stands alone"),
+        ("--numaestro=a;b", "that is no policy"),
+    ];
+    for (option, said) in mistakes {
+        for command in [&["srun", "true"][..], &["sbatch", "--wrap=true"], &["salloc", "true"]] {
+            let mut words = cluster.on_it(std::process::Command::new(command[0]));
+            let output = words.arg(option).args(&command[1..]).stdin(Stdio::null()).output().expect("it starts");
+            let stderr = text(&output.stderr);
+            assert!(!output.status.success() && stderr.contains(said), "{} {option}: {stderr}", command[0]);
+        }
+    }
+    assert_eq!(cluster.jobs(), [] as [&str; 0], "nothing was submitted");
+    let help = text(&cluster.srun(&["--help"]).output().expect("srun").stdout);
+    assert!(help.contains("--numaestro"), "{help}");
+}
+
+#[test]
+fn jobs_are_registered_with_their_steps_their_policy_and_their_range() {
+    let Some(sor) = kernel("sor") else { skip!("the load programs are not built: make kernels") };
+    let cluster = match Cluster::with_plugin(2, "", &[]) {
+        Ok(cluster) => cluster,
+        Err(reason) => skip!("{reason}"),
+    };
+    let user = &cluster.user;
+    let account = user.path("account.jsonl");
+    let settings = format!("policy = \"dss\"\n[jobs]\naccount = \"{}\"\n", account.display());
+    let first = manager(user, &settings);
+    let policy = || json(&user.output(["policy", "show", "--json"]))["policy"].as_str().unwrap_or_default().to_owned();
+    let usual = policy();
+
+    let script = format!("--wrap=srun {sor} --reps 100000000 --threads 2");
+    let number = cluster.sbatch(&["--cpus-per-task=2", "--numaestro=equi,malleable:1-2", &script]);
+    until("the job, its steps and its program", || {
+        jobs(user).first().is_some_and(|job| {
+            job["job"] == number
+                && job["steps"] == serde_json::json!(["batch", "0"])
+                && job["cpus"] == 2
+                && job["malleable"] == serde_json::json!({ "min": 1, "max": 2 })
+                && job["policy_decides"] == true
+                && job["has"] == 2.0
+        })
+    });
+    assert!(policy().contains("equi") && policy() != usual, "{}", policy());
+    assert_eq!(apps(user)[0]["job"], format!("{number}.0/0"));
+
+    // An administrator shrinks it, and it grows again.
+    let set = |most: &str| user.output(["jobs", "set", &number.to_string(), "--max", most, "--json"]);
+    assert_eq!(json(&set("1"))["jobs"][0]["most"], 1);
+    until("one processor", || jobs(user)[0]["has"] == 1.0);
+    assert!(!set("3").status.success());
+    assert!(set("none").status.success());
+    until("two processors", || jobs(user)[0]["has"] == 2.0);
+
+    // Another job: the machine's policy decides, and the other one cannot be shrunk.
+    let mut second = start(&mut cluster.srun(&["--cpus-per-task=2", "--numaestro", &sor, "--reps", "100000000"]));
+    until("two jobs with a processor each", || {
+        let jobs = jobs(user);
+        jobs.len() == 2 && jobs.iter().all(|job| job["has"] == 1.0 && job["policy_decides"] == false)
+    });
+    assert_eq!(policy(), usual);
+    let other = jobs(user)[1]["job"].to_string();
+    let refused = user.output(["jobs", "set", &other, "--max", "1"]);
+    assert!(text(&refused.stderr).contains("not malleable"), "{}", text(&refused.stderr));
+    assert!(!user.output(["jobs", "set", "999", "--max", "1"]).status.success());
+
+    // A next manager knows the jobs, and that one of them asks for a policy.
+    drop(first);
+    let _next = manager(user, &settings);
+    until("both jobs again", || jobs(user).len() == 2 && jobs(user).iter().all(|job| job["has"] == 1.0));
+    cluster.slurm("scancel", &[&other]);
+    second.wait().expect("it ends");
+    until("the job's policy again", || policy().contains("equi"));
+
+    cluster.slurm("scancel", &[&number.to_string()]);
+    until("nobody", || jobs(user).is_empty() && apps(user).is_empty());
+    assert_eq!(policy(), usual);
+    let lines = std::fs::read_to_string(&account).expect("the account");
+    let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!(lines.iter().map(|line| line["job"].to_string()).collect::<Vec<_>>(), [other, number.to_string()]);
+    assert!(lines.iter().all(|line| line["used_s"].as_f64() > Some(0.0) && line["cpus"] == 2), "{lines:?}");
+    // Both were allocated two processors of two: each owns one, and the first had two before.
+    assert!(lines[1]["borrowed_s"].as_f64() >= Some(0.0));
+}
+
+#[test]
+fn a_minimum_above_the_allocation_is_said_where_the_job_runs() {
+    let cluster = match Cluster::with_plugin(2, "", &[]) {
+        Ok(cluster) => cluster,
+        Err(reason) => skip!("{reason}"),
+    };
+    let _manager = manager(&cluster.user, "");
+    let output = cluster.srun(&["--cpus-per-task=1", "--numaestro=malleable:2-4", "printenv", "NUMAESTRO_ATTACH"]);
+    let output = { output }.output().expect("srun");
+    let stderr = text(&output.stderr);
+    assert!(stderr.contains("its minimum is more than the job was allocated, which is 1"), "{stderr}");
+    assert!(output.stdout.is_empty(), "it runs without the manager");
+}
+
+#[test]
+fn without_a_manager_and_with_one_that_hangs_jobs_run_as_usual() {
+    let cluster = match Cluster::with_plugin(1, "", &[]) {
+        Ok(cluster) => cluster,
+        Err(reason) => skip!("{reason}"),
+    };
+    let user = &cluster.user;
+    // Two tasks, one complaint.
+    let said = |option: &str| {
+        let output = cluster.srun(&["--ntasks=2", option, "echo", "done"]).output().expect("srun");
+        assert_eq!(text(&output.stdout), "done\ndone\n");
+        text(&output.stderr)
+    };
+    let alone = said("--numaestro");
+    assert_eq!(alone.matches("this job runs without numaestro here: there is no manager").count(), 1, "{alone}");
+    assert_eq!(said("--numaestro=off"), "");
+
+    let manager = manager(user, "");
+    assert_eq!(said("--numaestro"), "");
+    kill("STOP", &manager.id().to_string());
+    let hangs = said("--numaestro");
+    assert!(hangs.contains("has not answered"), "{hangs}");
+    let time = |option: &str| {
+        let begin = Instant::now();
+        said(option);
+        begin.elapsed()
+    };
+    // The least of several: the machine may be busy.
+    let (mut plain, mut hanging) = (Duration::MAX, Duration::MAX);
+    for _ in 0..7 {
+        plain = plain.min(time("--numaestro=off"));
+        hanging = hanging.min(time("--numaestro"));
+    }
+    kill("CONT", &manager.id().to_string());
+    let late = hanging.saturating_sub(plain);
+    assert!(late < Duration::from_millis(200), "starts {late:?} later beside a manager that hangs");
+}
