@@ -15,7 +15,7 @@ use crate::machine::Model;
 use crate::memory::Contention;
 use crate::program::Program;
 use crate::workload::Source;
-use crate::world::{Noise, Setup};
+use crate::world::{Jobs, Noise, Setup};
 use std::sync::Arc;
 
 pub use sweep::{Parameter, Sweep};
@@ -46,6 +46,8 @@ pub struct Scenario {
     pub warmup: f64,
     /// The errors of measurements.
     pub noise: Noise,
+    /// What programs were allocated as jobs of a batch system; `None`: they are none.
+    pub jobs: Option<Jobs>,
     /// Policies to switch to, with the times, nanoseconds.
     pub switches: Vec<(Nanos, String)>,
     /// The time at which the run ends even if there is more to do, nanoseconds.
@@ -80,6 +82,7 @@ impl Scenario {
             contention: self.contention,
             until: self.until,
             noise: self.noise,
+            jobs: self.jobs,
             switches: self.switches.clone(),
             ..Setup::new(self.machine.clone())
         }

@@ -10,6 +10,7 @@
 //! seed = 1                                      # (1) the first; a comparison takes `seeds` (10) from there on
 //! warmup = 0.1                                  # (0) share of the jobs that statistics leave out
 //! noise = { speedups = 0.02, rates = 0.05 }     # (0, 0) relative standard deviations of errors
+//! jobs = { allocated = 0.5, malleable = [0.25, 1] } # (none) programs are jobs; parts of the processors that each can use
 //! switches = [["5 s", "dss"]]                    # (none) policies that are switched to, and when
 //! until = "10 s"                                # (until nothing is left to do)
 //! programs = ["FILE.toml"]                      # (none) files of [[program]] tables; more may stand here
@@ -42,7 +43,7 @@ use crate::read::fields::{Field, Fields};
 use crate::read::tree::{Node, Value};
 use crate::read::{Files, Mistake, Text};
 use crate::speedup::Curve;
-use crate::world::Noise;
+use crate::world::{Jobs, Noise};
 use numaestro_engine::Settings;
 use std::sync::Arc;
 
@@ -134,6 +135,7 @@ fn one(text: Text<'_>, tree: &Node, loaded: &Loaded<'_>, policy: Option<&String>
     let warmup = fields.read("warmup", |field| field.number(0.0..=0.9, "a share of the jobs from 0 to 0.9"))?;
     let until = fields.read("until", |field| field.nanos())?;
     let noise = fields.read("noise", |field| noise(&field))?.unwrap_or_default();
+    let jobs = fields.read("jobs", |field| jobs(&field))?;
     let switches = fields.read("switches", |field| switches(&field, &machine))?.unwrap_or_default();
     let settings = settings(&mut fields, &policy, &machine)?;
     let programs = programs(&mut fields, loaded, &machine)?;
@@ -159,6 +161,7 @@ fn one(text: Text<'_>, tree: &Node, loaded: &Loaded<'_>, policy: Option<&String>
         seeds,
         warmup: warmup.unwrap_or(0.0),
         noise,
+        jobs,
         switches,
         until: parts.until,
         settings,
@@ -191,6 +194,24 @@ fn noise(field: &Field<'_>) -> Result<Noise, Mistake> {
     let noise = Noise { speedups: share("speedups")?, rates: share("rates")? };
     fields.finish()?;
     Ok(noise)
+}
+
+fn jobs(field: &Field<'_>) -> Result<Jobs, Mistake> {
+    let mut fields = field.fields()?;
+    // Thousandths: enough for any machine, and exact in sums.
+    let milli = |field: Field<'_>| {
+        Ok::<u32, Mistake>(
+            (field.number(0.001..=1.0, "a part of the processors, from 0.001 to 1")? * 1000.0 + 0.5) as u32,
+        )
+    };
+    let allocated = fields.read("allocated", milli)?;
+    let malleable = fields.read("malleable", |field| {
+        let [least, most] = field.pair("[fewest, most]")?;
+        let range = (milli(least)?, milli(most)?);
+        if range.0 > range.1 { Err(field.mistake("the fewest are more than the most")) } else { Ok(range) }
+    })?;
+    fields.finish()?;
+    Ok(Jobs { allocated_milli: allocated.unwrap_or(1000), malleable_milli: malleable })
 }
 
 fn switches(field: &Field<'_>, machine: &Model) -> Result<Vec<(crate::Nanos, String)>, Mistake> {

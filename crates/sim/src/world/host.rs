@@ -25,4 +25,11 @@ impl Host {
     pub fn note(&mut self, line: Line, job: u64, thread: u32, value: u32) {
         self.log.note(self.clock.now(), line, job, thread, value);
     }
+
+    /// The time slice of a job's thread on a processor is over.
+    pub fn slice_ended(&mut self, job: u64, thread: u32, pu: u32) {
+        self.log.count(1);
+        self.note(Line::Slice, job, thread, pu);
+        self.os.slice_ended(pu);
+    }
 }

@@ -15,6 +15,7 @@ mod arrivals;
 mod clock;
 mod counters;
 mod host;
+mod jobs;
 mod log;
 mod observer;
 mod os;
@@ -36,6 +37,7 @@ use arrivals::Arrivals;
 use clock::{Clock, Due};
 use counters::Counters;
 use host::Host;
+use jobs::Parties;
 use log::{Line, Log};
 use numaestro_contract::Next;
 use numaestro_engine::{Action, Engine, Event, Rejected, Settings};
@@ -46,6 +48,7 @@ use shell::{Notices, Outbox, Shell};
 use std::sync::Arc;
 use tally::Tally;
 
+pub use jobs::Jobs;
 pub use observer::{Observer, Occupant};
 pub use setup::{Noise, Setup};
 pub use shell::Played;
@@ -63,6 +66,7 @@ pub struct World {
     shell: Shell,
     sensors: Sensors,
     tally: Tally,
+    parties: Parties,
 }
 
 impl World {
@@ -71,7 +75,7 @@ impl World {
     /// # Errors
     /// A policy that cannot be used.
     pub fn new(setup: Setup, source: Box<dyn Source>) -> Result<Self, Rejected> {
-        let Setup { model, mut settings, seed, contention, until, checks, noise, switches } = setup;
+        let Setup { model, mut settings, seed, contention, until, checks, noise, switches, jobs } = setup;
         settings.reserved.or_with(&model.reserved);
         if settings.buses.is_empty() {
             settings.buses = model.buses();
@@ -97,6 +101,7 @@ impl World {
             shell: Shell::new(engine, model.costs.decision_ns, switches),
             sensors: Sensors::new(Counters::new(noise.rates, seed)),
             tally: Tally::default(),
+            parties: Parties::new(jobs),
             model,
         };
         world.shell.begin(&mut world.host.outbox);
@@ -105,8 +110,7 @@ impl World {
         Ok(world)
     }
 
-    /// The next event and all that follows from it at once. False if there is none, or none before
-    /// the end.
+    /// The next event and all that follows from it at once. False if there is none before the end.
     pub fn step(&mut self, observer: &mut dyn Observer) -> bool {
         self.host.log.keep(observer.wants_log());
         self.host.os.cpus().watch(observer.wants_runs());
@@ -145,8 +149,7 @@ impl World {
         self.shell.engine()
     }
 
-    /// The engine's settings as they are in force: the scenario's, the inputs that the host can
-    /// feed, and the machine's reserved processors.
+    /// The engine's settings in force: the scenario's, with the host's inputs and reservations.
     pub fn settings(&self) -> &Settings {
         self.engine().settings()
     }
@@ -176,10 +179,7 @@ impl World {
             }
             Due::Slice(pu) => {
                 let thread = host.os.thread(host.os.running(pu));
-                let job = apps.at(thread.app).record.job;
-                host.log.count(1);
-                host.note(Line::Slice, job, thread.number, pu);
-                host.os.slice_ended(pu);
+                host.slice_ended(apps.at(thread.app).record.job, thread.number, pu);
             }
             Due::Curve(app) => {
                 if program::part_ended(apps.at(app), host) {
@@ -217,7 +217,7 @@ impl World {
         let draws = Draws::new(self.seed, job);
         apps.enter(App::new(slot, program, record, draws, (Cursor::until(until), notices, watch)));
         host.note(Line::Arrive, job, 0, 0);
-        host.outbox.say(Event::Arrive { app: id, wish });
+        self.parties.arrive((slot, id), wish, host);
         if !stoppable {
             host.outbox.say(Event::Unstoppable { app: id });
         }
@@ -242,6 +242,7 @@ impl World {
         self.host.os.leave(slot, &app.team);
         app.team.clear();
         self.apps.leave(slot);
+        self.parties.leave(slot, &mut self.host.outbox);
         self.arrivals.go_on(stream, &mut self.host.clock);
     }
 
@@ -371,8 +372,7 @@ impl World {
         }
     }
 
-    /// Checks that time, processors, threads and work are conserved, and that no processor has two
-    /// owners.
+    /// Checks that time, processors, threads and work are conserved; no processor has two owners.
     fn check(&self) {
         let apps = self.apps.iter().map(|app| (app.slot, &app.team[..], app.notices.is_shared()));
         self.host.os.check(apps);

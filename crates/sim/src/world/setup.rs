@@ -3,6 +3,7 @@
 use crate::Nanos;
 use crate::machine::Model;
 use crate::memory::Contention;
+use crate::world::jobs::Jobs;
 use numaestro_engine::{Bus, Needs, Settings};
 use std::sync::Arc;
 
@@ -26,6 +27,8 @@ pub struct Setup {
     pub noise: Noise,
     /// Policies to switch to, with their times in nanoseconds, in order.
     pub switches: Vec<(Nanos, String)>,
+    /// Programs are jobs of a batch system that were allocated so much; `None`: they are not.
+    pub jobs: Option<Jobs>,
 }
 
 /// The errors of the measurements of programs and counters: standard deviations, as shares of the
@@ -50,6 +53,7 @@ impl Setup {
             checks: false,
             noise: Noise::default(),
             switches: Vec::new(),
+            jobs: None,
         }
     }
 }
