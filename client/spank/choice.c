@@ -52,6 +52,9 @@ const char *choice_read(const char *text, struct choice *choice)
 {
     static const char malleable[] = "malleable:";
     struct choice read = {.managed = true, .asked = true};
+    /* Slurm hands an option without a value on to the steps of a job as this text. */
+    if (text && !strcmp(text, "(null)"))
+        text = NULL;
     const char *terms = NULL;
     size_t first = text ? strlen(text) : 0;
     if (text && !strncmp(text, malleable, sizeof malleable - 1)) {
@@ -81,13 +84,6 @@ const char *choice_read(const char *text, struct choice *choice)
         return "that is no policy; `numaestro policy list` shows those that there are";
     }
     *choice = read;
-    return NULL;
-}
-
-const char *choice_misfit(const struct choice *choice, uint32_t allocated)
-{
-    if (choice->malleable && choice->min > allocated)
-        return "its minimum is more than the job was allocated";
     return NULL;
 }
 

@@ -18,20 +18,16 @@ struct choice {
     char policy[CHOICE_POLICY_MAX]; /* empty: that of the node */
 };
 
-/* Reads [POLICY|on|off][,malleable:MIN-MAX]. Gives NULL, or what is wrong with it: a clause that
+/* Reads [POLICY|on|off][,malleable:MIN-MAX]; NULL is `on`. Gives NULL, or what is wrong with it: a clause that
  * stays valid. `choice` changes only if nothing is wrong. */
 const char *choice_read(const char *text, struct choice *choice);
-
-/* What is wrong with a choice for a job that was allocated so many processors on this node; NULL:
- * nothing. */
-const char *choice_misfit(const struct choice *choice, uint32_t allocated);
 
 /* One request of the manager, as JSON with its newline. Gives its length; 0 if it does not fit. */
 struct step {
     uint32_t job;
     uint32_t uid;
     uint32_t cpus; /* allocated to the job on this node */
-    char name[16]; /* of the step: 0, 1, ..., batch, extern, interactive */
+    char name[16]; /* of the step: 0, 1, ..., batch, interactive */
 };
 size_t choice_request(const struct choice *choice, const struct step *step, char *line, size_t size);
 

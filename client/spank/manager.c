@@ -33,8 +33,8 @@ static bool ready(int fd, short events, long deadline)
     }
 }
 
-/* The text of the first string with this key, up to its end or `size`; escapes stay as they are,
- * but for quotes. */
+/* The text of the first string with this key, up to its end or `size`. Of an escape, the byte
+ * behind the backslash stays. */
 static void string_of(const char *json, const char *key, char *text, size_t size)
 {
     const char *at = strstr(json, key);

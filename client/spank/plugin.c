@@ -35,6 +35,7 @@ SPANK_PLUGIN(numaestro, 1);
 
 #define SAID_MAX 65536      /* bytes that the prolog says, at most */
 #define PROLOG_MS 2000      /* longest time that it takes */
+#define CHECK_MS 5000       /* the same for the check of a policy */
 #define STEP_BATCH 0xfffffffbu
 #define STEP_EXTERN 0xfffffffcu
 #define STEP_INTERACTIVE 0xfffffffau
@@ -75,13 +76,23 @@ static pid_t start(char *const words[], char *const environment[], int *out)
     return child;
 }
 
-static int status_of(pid_t child)
+/* The exit code of a child. One that has not ended in time is killed, and gives -1; where even that
+ * takes long, because its files are on a server that hangs, nobody waits for it. */
+static int status_of(pid_t child, int patience_ms)
 {
-    int status = 0;
-    while (waitpid(child, &status, 0) < 0)
-        if (errno != EINTR)
-            return -1;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    for (int round = 0; round < 2; round++) {
+        for (int waited = 0; waited <= patience_ms; waited++) {
+            int status = 0;
+            pid_t ended = waitpid(child, &status, WNOHANG);
+            if (ended == child)
+                return round == 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+            if (ended < 0 && errno != EINTR)
+                return -1;
+            nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        }
+        kill(child, SIGKILL);
+    }
+    return -1;
 }
 
 /* The command says what is wrong with a policy, where it is installed. Whether a node can follow
@@ -89,17 +100,26 @@ static int status_of(pid_t child)
 static bool is_policy(const char *policy)
 {
     extern char **environ;
-    char *words[] = {command, "policy", "check", (char *)policy, NULL};
+    char *words[] = {command, "policy", "check", "--", (char *)policy, NULL};
     pid_t child = start(words, environ, NULL);
-    return child < 0 || status_of(child) != 64;
+    return child < 0 || status_of(child, CHECK_MS) != 64;
+}
+
+/* Whether srun has the value from the job around it: there it was accepted, and a step does not
+ * fail because this machine knows fewer policies. */
+static bool is_of_job(const char *text)
+{
+    const char *outer = getenv("SLURM_SPANK__SLURM_SPANK_OPTION_numaestro_numaestro");
+    return outer && !strcmp(outer, text ? text : "(null)");
 }
 
 static int take_option(int value, const char *text, int remote)
 {
     (void)value;
     const char *problem = choice_read(text, &choice);
-    if (problem && remote) {
+    if (problem && (remote || is_of_job(text))) {
         choice.managed = false;
+        choice.asked = true;
         snprintf(trouble, sizeof trouble, "--numaestro=%s: %s", text ? text : "", problem);
         return ESPANK_SUCCESS;
     }
@@ -107,7 +127,8 @@ static int take_option(int value, const char *text, int remote)
         slurm_error("--numaestro=%s: %s", text ? text : "", problem);
         return ESPANK_BAD_ARG;
     }
-    return remote || !choice.policy[0] || is_policy(choice.policy) ? ESPANK_SUCCESS : ESPANK_BAD_ARG;
+    bool unchecked = remote || !choice.policy[0] || is_of_job(text);
+    return unchecked || is_policy(choice.policy) ? ESPANK_SUCCESS : ESPANK_BAD_ARG;
 }
 
 static struct spank_option option = {
@@ -145,8 +166,10 @@ int slurm_spank_init(spank_t spank, int count, char *words[])
     enum spank_context context = spank_context();
     if (context != S_CTX_LOCAL && context != S_CTX_REMOTE && context != S_CTX_ALLOCATOR)
         return ESPANK_SUCCESS;
-    if (read_words(count, words) != 0)
+    if (read_words(count, words) != 0) {
+        choice.managed = false;
         return ESPANK_ERROR;
+    }
     return spank_option_register(spank, &option);
 }
 
@@ -171,7 +194,6 @@ static void name_step(uint32_t number, char *name, size_t size)
 {
     switch (number) {
     case STEP_BATCH: snprintf(name, size, "batch"); break;
-    case STEP_EXTERN: snprintf(name, size, "extern"); break;
     case STEP_INTERACTIVE: snprintf(name, size, "interactive"); break;
     default: snprintf(name, size, "%u", number);
     }
@@ -196,19 +218,19 @@ int slurm_spank_init_post_opt(spank_t spank, int count, char *words[])
         snprintf(trouble, sizeof trouble, "Slurm does not say which job this is");
         return ESPANK_SUCCESS;
     }
+    /* Slurm does not tell this step what its user has asked for. */
+    if (number == STEP_EXTERN)
+        return ESPANK_SUCCESS;
     step.uid = uid;
     step.cpus = cpus;
-    /* A step may have fewer processors than its job. */
+    /* A step may have fewer processors than its job, and cores several. The manager takes the most
+     * that any step of the job has said. */
     if (spank_get_item(spank, S_JOB_ALLOC_CORES, &cores) == ESPANK_SUCCESS && count_of(cores) > step.cpus)
         step.cpus = count_of(cores);
     name_step(number, step.name, sizeof step.name);
-    const char *misfit = choice_misfit(&choice, step.cpus);
     char line[1024];
-    size_t length = misfit ? 0 : choice_request(&choice, &step, line, sizeof line);
-    if (misfit)
-        snprintf(trouble, sizeof trouble, "malleable:%u-%u: %s, which is %u", choice.min, choice.max, misfit, step.cpus);
-    else
-        registered = manager_ask(directory, line, length, trouble, sizeof trouble) == ANSWER_DONE;
+    size_t length = choice_request(&choice, &step, line, sizeof line);
+    registered = length && manager_ask(directory, line, length, trouble, sizeof trouble) == ANSWER_DONE;
     if (!registered)
         slurm_info("numaestro: step %u.%s runs without a manager: %s", step.job, step.name, trouble);
     return ESPANK_SUCCESS;
@@ -265,10 +287,14 @@ int slurm_spank_task_init(spank_t spank, int count, char *words[])
     (void)words;
     if (!registered && trouble[0])
         complain(spank);
+    /* A step without the manager may have the variables of a managed script around it. */
+    char outer[2];
+    spank_err_t has_outer = spank_getenv(spank, "NUMAESTRO_ATTACH", outer, sizeof outer);
+    bool undo = !registered && (has_outer == ESPANK_SUCCESS || has_outer == ESPANK_NOSPACE);
     char **environment = NULL;
-    if (!registered || spank_get_item(spank, S_JOB_ENV, &environment) != ESPANK_SUCCESS)
+    if ((!registered && !undo) || spank_get_item(spank, S_JOB_ENV, &environment) != ESPANK_SUCCESS)
         return ESPANK_SUCCESS;
-    char *prolog[] = {command, "--dir", directory, "shell", "--task-prolog", NULL};
+    char *prolog[] = {command, "--dir", directory, "shell", "--task-prolog", undo ? "--undo" : NULL, NULL};
     int out = -1;
     char *said = malloc(SAID_MAX);
     pid_t child = said ? start(prolog, environment, &out) : -1;
@@ -277,7 +303,7 @@ int slurm_spank_task_init(spank_t spank, int count, char *words[])
         close(out);
         if (!whole)
             kill(child, SIGKILL);
-        int status = status_of(child);
+        int status = status_of(child, PROLOG_MS);
         if (whole && status == 0) {
             char *rest = said;
             for (char *line; (line = strsep(&rest, "\n")) != NULL;)

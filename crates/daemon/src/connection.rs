@@ -321,6 +321,11 @@ impl Connections {
         self.open.get(&number).map(|connection| connection.sort)
     }
 
+    /// The other end has closed: nobody reads an answer.
+    pub(crate) fn peer_has_gone(&self, number: u64) -> bool {
+        self.open.get(&number).is_none_or(|connection| socket::has_closed(connection.fd.as_fd()))
+    }
+
     /// The process at the other end.
     pub(crate) fn process(&self, number: u64, pid: u32) -> Option<Result<PidFd, HostError>> {
         Some(PidFd::of_peer(self.open.get(&number)?.fd.as_fd(), pid))

@@ -36,7 +36,7 @@ use crate::rights::{Refusal, Rights};
 use crate::rules::Rules;
 use crate::service::{Service, Sockets};
 use crate::shell::Shell;
-use crate::state::{Directory, State};
+use crate::state::Directory;
 use crate::users::Users;
 use crate::wakeups::{Due, token};
 
@@ -156,7 +156,7 @@ impl Front {
             token::ATTACH => self.accept(Sort::Packets, shell),
             token::CONTROL => self.accept(Sort::Stream, shell),
             step if (token::STEP..token::JOBSERVER).contains(&step) => {
-                self.step_ended(u32::try_from(step - token::STEP).unwrap_or(0), shell);
+                self.step_ended(step - token::STEP, shell);
             }
             token::EXECS => self.rules.execs_waiting(shell.wakeups()),
             scraper if (token::METRICS..token::CONNECTION).contains(&scraper) => self.serve_metrics(event, shell),
@@ -239,6 +239,9 @@ impl Front {
             for number in outcome.looked {
                 self.show_memory(number, shell);
             }
+            if outcome.arrived || outcome.departed {
+                self.company_has_changed(shell);
+            }
             if outcome.departed {
                 if self.users.jobs_reserve() {
                     self.vacate_jobs(shell);
@@ -267,13 +270,14 @@ impl Front {
                 shell.depart(app);
             }
         }
+        self.measure_changes(shell);
         self.ending |= shell.has_failed();
         self.watch_idleness(shell);
     }
 
     /// Something that people can see is different.
     fn changed(&mut self, shell: &mut Shell) {
-        self.measure_jobs(shell);
+        self.jobs_have_changed();
         let now = monotonic_ns();
         let delay = if shell.takes_turns() { SAVE_DELAY_TURNS_NS } else { SAVE_DELAY_NS };
         let wakeups = shell.wakeups();
@@ -286,7 +290,7 @@ impl Front {
 
     /// Arms the end while there is no program and no connection, and disarms it otherwise.
     fn watch_idleness(&self, shell: &mut Shell) {
-        let idle = shell.programs().is_empty() && self.connections.is_empty();
+        let idle = shell.programs().is_empty() && self.connections.is_empty() && self.jobs.are_none();
         match self.config.idle_exit_s {
             Some(seconds) if idle => {
                 shell.wakeups().set_if_unset(Due::Idle, monotonic_ns() + u64::from(seconds) * 1_000_000_000);
@@ -299,7 +303,7 @@ impl Front {
         // Peers that have connected since then are served first.
         self.accept(Sort::Packets, shell);
         self.accept(Sort::Stream, shell);
-        if shell.programs().is_empty() && self.connections.is_empty() {
+        if shell.programs().is_empty() && self.connections.is_empty() && self.jobs.are_none() {
             info!("nothing to manage; ending");
             self.ending = true;
         }
@@ -312,6 +316,7 @@ impl Front {
         for number in shell.end_queue() {
             self.reply(number, &Reply::Ended, shell);
         }
+        self.save_jobs();
         let whole = shell.end();
         // Whoever asked for the end may look at the recording at once.
         Self::stop_recording(shell);
@@ -335,7 +340,7 @@ impl Front {
     }
 
     fn save(&mut self, shell: &Shell) {
-        let (steps, policy_before) = self.saved_jobs();
-        self.directory.save(&State { steps, policy_before, ..shell.state() });
+        self.directory.save(&shell.state());
+        self.save_jobs();
     }
 }

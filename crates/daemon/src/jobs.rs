@@ -18,11 +18,13 @@ use numaestro_host::cgroup::Hierarchies;
 use numaestro_host::procfs;
 use numaestro_topology::CpuSet;
 
+pub(crate) use account::{Account, Line};
 pub(crate) use meter::{Holding, Meter};
 pub(crate) use register::{JobId, Objection, Register, SavedStep, Terms, mistake};
 
 use crate::config::Evidence;
 
+mod account;
 mod meter;
 mod register;
 

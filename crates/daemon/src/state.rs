@@ -6,20 +6,22 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use numaestro_abi::control::Options;
+use numaestro_abi::control::{Options, ProcessorTime};
 use numaestro_host::rundir::{DirLock, RuntimeDir};
 use numaestro_topology::CpuSet;
 use serde::{Deserialize, Serialize};
 use tracing::warn;
 
 use crate::config::Config;
-use crate::jobs::SavedStep;
+use crate::jobs::{JobId, SavedStep, Terms};
 use crate::jobserver::SavedJobserver;
 use crate::service;
 use crate::whole::Owed;
 
 /// Its name in the runtime directory.
 pub(crate) const STATE_FILE: &str = "state.json";
+/// The file of jobs.
+const JOBS_FILE: &str = "jobs.json";
 /// Version of the format.
 const VERSION: u32 = 1;
 
@@ -31,12 +33,22 @@ pub(crate) struct State {
     /// As `policy set` takes it.
     pub(crate) policy: String,
     pub(crate) apps: Vec<SavedApp>,
-    /// The registered steps of jobs.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+}
+
+/// The jobs of a batch system, in a file of their own: they outlive an orderly end, too.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct SavedJobs {
+    pub(crate) jobs: Vec<SavedJob>,
     pub(crate) steps: Vec<SavedStep>,
     /// The policy that decides after that of a job.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) policy_before: Option<String>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct SavedJob {
+    pub(crate) id: JobId,
+    pub(crate) terms: Terms,
+    pub(crate) time: ProcessorTime,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -110,13 +122,15 @@ pub(crate) struct Directory {
     _lock: DirLock,
     /// The state file as it was written last.
     saved: Vec<u8>,
+    /// There is a file of jobs.
+    has_jobs: bool,
 }
 
 impl Directory {
     /// Takes the directory; `None` if another manager has it.
     pub(crate) fn take(config: &Config) -> Result<Option<Self>> {
         let dir = service::directory(config)?;
-        Ok(take_lock(&dir)?.map(|lock| Self { dir, _lock: lock, saved: Vec::new() }))
+        Ok(take_lock(&dir)?.map(|lock| Self { dir, _lock: lock, saved: Vec::new(), has_jobs: false }))
     }
 
     pub(crate) fn runtime(&self) -> &RuntimeDir {
@@ -138,6 +152,28 @@ impl Directory {
             Ok(()) => self.saved = text,
             Err(cause) => warn!("a restart would find an old state: {cause}"),
         }
+    }
+
+    /// Writes the jobs, whole or not at all. Without jobs there is no file.
+    pub(crate) fn save_jobs(&mut self, jobs: &SavedJobs) {
+        if jobs.jobs.is_empty() {
+            if std::mem::take(&mut self.has_jobs) {
+                let _ = std::fs::remove_file(self.dir.file(JOBS_FILE));
+            }
+            return;
+        }
+        self.has_jobs = true;
+        let text = serde_json::to_vec(jobs).unwrap_or_default();
+        if let Err(cause) = self.dir.replace(JOBS_FILE, &text) {
+            warn!("a restart would not find the jobs: {cause}");
+        }
+    }
+
+    /// The jobs that a former manager left.
+    pub(crate) fn former_jobs(&mut self) -> Option<SavedJobs> {
+        let text = std::fs::read(self.dir.file(JOBS_FILE)).ok()?;
+        self.has_jobs = true;
+        serde_json::from_slice(&text).inspect_err(|cause| warn!("the former manager's jobs are left out: {cause}")).ok()
     }
 
     /// The state that a former manager left, because it was killed. Its applications in order.
@@ -168,6 +204,6 @@ impl Directory {
 
 impl State {
     pub(crate) fn new(app_next: u64, policy: String, apps: Vec<SavedApp>) -> Self {
-        Self { version: VERSION, app_next, policy, apps, steps: Vec::new(), policy_before: None }
+        Self { version: VERSION, app_next, policy, apps }
     }
 }

@@ -341,7 +341,7 @@ mod tests {
     #[test]
     fn a_job_is_a_party_with_what_it_was_allocated_until_it_has_ended() {
         let (mut users, _config, _dir) = users("[users.alice]\nmax = 1");
-        let part = |cpus| Some(Party::of_job(cpus, None, None));
+        let part = |cpus| Some(Party::of_job(cpus, cpus, None, None));
         let alice = users.find(1001).party;
         let unknown = users.find_in_job((1001, 7), None, |_, _| true);
         assert_eq!((unknown.party, unknown.entitled.max), (alice, Some(1)), "more jobs bring nothing more");

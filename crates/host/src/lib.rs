@@ -17,6 +17,7 @@
 //! * [`switching`]: means of programs that switch between their threads by themselves.
 //! * [`jobserver`]: the pipe whose tokens are the jobs that a build may start.
 //! * [`accounts`]: names and groups of users.
+//! * [`lines`]: files of lines for administrators.
 //! * [`listen`], [`notify`]: being started and watched by a service manager.
 #![allow(unsafe_code)]
 
@@ -32,6 +33,7 @@ pub mod exec;
 pub mod exec_watch;
 pub mod jobserver;
 pub mod limits;
+pub mod lines;
 pub mod listen;
 pub mod memory;
 pub mod notify;

@@ -6,6 +6,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::path::Path;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
     SendFlags, SocketAddrUnix, SocketFlags, SocketType,
@@ -43,6 +44,12 @@ pub fn peer(socket: BorrowedFd<'_>) -> Result<Peer, HostError> {
         return Err(error::call("ask who connects")(std::io::Error::last_os_error()));
     }
     Ok(Peer { pid: u32::try_from(credentials.pid).unwrap_or(0), uid: credentials.uid })
+}
+
+/// Says whether the other end of a stream has been closed, or will send nothing more.
+pub fn has_closed(socket: BorrowedFd<'_>) -> bool {
+    let mut one = [PollFd::from_borrowed_fd(socket, PollFlags::RDHUP)];
+    poll(&mut one, Some(&Timespec::default())).is_ok() && !one[0].revents().is_empty()
 }
 
 /// Groups of the process at the other end when it connected, the effective one first

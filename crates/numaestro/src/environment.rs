@@ -137,6 +137,25 @@ impl Environment {
         }
     }
 
+    /// Takes back what [`Self::prepare`] has set, as far as it can: bindings that it has removed are
+    /// lost. `is_shim` tells our library from others.
+    pub fn undo(&mut self, is_shim: impl Fn(&OsStr) -> bool) {
+        for name in self.names().into_iter().filter(|name| name.starts_with("NUMAESTRO_")) {
+            self.remove(&name);
+        }
+        if self.get("GOMP_SPINCOUNT").is_some_and(|count| count == SPIN_COUNT) {
+            self.remove("GOMP_SPINCOUNT");
+        }
+        let Some(before) = self.get("LD_PRELOAD") else { return };
+        let bytes = before.as_bytes().split(|byte| *byte == b':' || *byte == b' ');
+        let others: Vec<&[u8]> = bytes.filter(|one| !one.is_empty() && !is_shim(OsStr::from_bytes(one))).collect();
+        if others.is_empty() {
+            self.remove("LD_PRELOAD");
+        } else {
+            self.set("LD_PRELOAD", OsStr::from_bytes(&others.join(&b':')));
+        }
+    }
+
     /// `shim` first in `LD_PRELOAD`, and only once.
     fn preload(&mut self, shim: &Path) {
         let others = self.get("LD_PRELOAD").unwrap_or_default();
@@ -223,6 +242,20 @@ mod tests {
         assert_eq!(it.get("NUMAESTRO_FOLD"), Some("user".into()));
         it.prepare(Path::new("/a"), "0", None, &Told::default());
         assert_eq!(it.get(POOL), Some("now".into()));
+    }
+
+    #[test]
+    fn what_was_prepared_is_taken_back() {
+        let is_shim = |file: &OsStr| file == "/s.so";
+        let before = ["A=1", "LD_PRELOAD=/x.so:/y.so", "OMP_NUM_THREADS=4"];
+        let mut it = environment(&before);
+        it.prepare(Path::new("/a"), "0-3", Some(Path::new("/s.so")), &Told { class: Some("fold"), ..Told::default() });
+        it.undo(is_shim);
+        assert_eq!(shown(&it), before);
+        let mut alone = environment(&["GOMP_SPINCOUNT=7"]);
+        alone.prepare(Path::new("/a"), "0", Some(Path::new("/s.so")), &Told::default());
+        alone.undo(is_shim);
+        assert_eq!(shown(&alone), ["GOMP_SPINCOUNT=7"]);
     }
 
     #[test]

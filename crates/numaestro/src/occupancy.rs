@@ -62,6 +62,7 @@ pub mod tests {
         let app = |app: u64, name: &str, count: u32, cpus: &str| AppStatus {
             app,
             user: None,
+            job: None,
             pid: 4000 + u32::try_from(app).expect("small"),
             name: name.into(),
             class: Class::Malleable,

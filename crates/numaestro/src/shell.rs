@@ -8,7 +8,7 @@
 use crate::cli::{ShellArgs, WishArgs};
 use crate::environment::Environment;
 use crate::run::{self, Plan};
-use crate::{manager, say, target};
+use crate::{manager, say, shim, target};
 use numaestro_host::exec;
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -56,6 +56,12 @@ pub fn shell(dir: Option<PathBuf>, args: &ShellArgs) -> anyhow::Result<u8> {
 /// Says the changes of the environment with which every program of a task asks the manager by
 /// itself. The manager is not asked: it may hang, and tasks must not.
 fn task_prolog(dir: Option<PathBuf>, args: &ShellArgs) -> anyhow::Result<u8> {
+    let before = Environment::new(exec::environment());
+    if args.undo {
+        let mut after = before.clone();
+        after.undo(shim::is_one);
+        return say_changes(&before, &after);
+    }
     let WishArgs { name, min, max, weight, mem, btr, .. } = &args.wish;
     if name.is_some() || min.or(*max).is_some() || weight.is_some() || mem.is_some() || btr.is_some() {
         let what =
@@ -71,11 +77,15 @@ fn task_prolog(dir: Option<PathBuf>, args: &ShellArgs) -> anyhow::Result<u8> {
     let shell = PathBuf::from("/bin/sh");
     let mut plan = Plan::new(vec![shell.clone().into()], &shell, &args.wish, args.fold.fold, Some(false))?;
     plan.pool = args.pool.pool.or(plan.pool);
-    let before = Environment::new(exec::environment());
     let mut after = before.clone();
     // Slurm hands on the environment of whoever submitted the job, on another machine perhaps.
     after.forget_machine();
     run::manage(&mut after, &dir, &run::affinity(), &shell, &plan, None);
+    say_changes(&before, &after)
+}
+
+/// Says the changes of an environment, as Slurm reads them.
+fn say_changes(before: &Environment, after: &Environment) -> anyhow::Result<u8> {
     let mut lines = Vec::new();
     for name in before.names().into_iter().filter(|name| after.get(name).is_none()) {
         lines.push(format!("unset {name}\n"));

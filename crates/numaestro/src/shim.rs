@@ -5,6 +5,7 @@ use crate::say;
 use anyhow::Context;
 use numaestro_host::rundir::RuntimeDir;
 use rustix::fs::StatVfsMountFlags;
+use std::ffi::OsStr;
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
@@ -44,6 +45,12 @@ pub fn locate(runtime: &Path) -> anyhow::Result<PathBuf> {
         format!("the shim can be put nowhere ({})", refusals.join("; ")),
         "set XDG_CACHE_HOME to a directory that is writable and not mounted noexec",
     ))
+}
+
+/// Says whether a file of `LD_PRELOAD` is the library, of any build.
+pub fn is_one(file: &OsStr) -> bool {
+    let name = Path::new(file).file_name().and_then(OsStr::to_str).unwrap_or_default();
+    name.strip_prefix("libnumaestro_preload").is_some_and(|rest| rest == ".so" || rest.starts_with('-'))
 }
 
 /// `<directory of this command>/../lib/numaestro/`.

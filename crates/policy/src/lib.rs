@@ -41,4 +41,6 @@ pub use random::{Random, Tie};
 pub use rejected::Rejected;
 pub use shares::Shares;
 pub use turn::Turn;
-pub use view::{App, AppId, Bus, Class, Former, Party, Processor, PuState, Search, Slot, Speedup, Thread, View};
+pub use view::{
+    App, AppId, Bus, Class, Former, Party, Processor, PuState, Search, Slot, Speedup, Thread, View, own_of_job,
+};

@@ -288,17 +288,24 @@ impl Default for Party {
 
 impl Party {
     /// A job of a batch system that was allocated `cpus` processors of the machine: they are its
-    /// weight and its most. A `malleable` job can run on that many, at least and at most: nobody
-    /// else is given its fewest, and it may have more than it was allocated while others leave
-    /// them. `most`: a limit that somebody has set for a malleable job; within what it can do.
-    pub fn of_job(cpus: u32, malleable: Option<(u32, u32)>, most: Option<u32>) -> Self {
+    /// weight and its most. A `malleable` job can run on that many, at least and at most: it may
+    /// have more than it was allocated while others leave them, and nobody else is given its
+    /// fewest, but for what is not its `own` ([`own_of_job`]). `most`: a limit that somebody has
+    /// set for a malleable job.
+    pub fn of_job(cpus: u32, own: u32, malleable: Option<(u32, u32)>, most: Option<u32>) -> Self {
         let cpus = cpus.clamp(1, u32::MAX / 1000);
         let party = Self { weight_milli: cpus * 1000, most: cpus, reserved: 0 };
         let Some((least, limit)) = malleable else { return party };
-        let limit = limit.max(1);
-        let least = least.clamp(1, limit);
-        Self { most: most.unwrap_or(limit).clamp(least, limit), reserved: least, ..party }
+        let most = most.unwrap_or(limit).clamp(1, limit.max(1));
+        Self { most, reserved: least.min(own).min(most), ..party }
     }
+}
+
+/// The processors that are a job's own, of those that it was allocated: all, or, where the jobs on
+/// a machine were allocated more than it has, its part of the machine in that ratio; rounded down.
+/// Any unit, the same for all.
+pub const fn own_of_job(allocated: u64, by_all: u64, machine: u64) -> u64 {
+    if by_all <= machine { allocated } else { (allocated as u128 * machine as u128 / by_all as u128) as u64 }
 }
 
 /// All data that a policy may read.

@@ -137,7 +137,7 @@ impl Front {
         shell.set_policy(policy).map_err(refused)?;
         let policy = shell.policy_text();
         info!(policy, "policy switched");
-        self.policy_was_set(&policy);
+        self.policy_was_set();
         choice::keep(self.directory.runtime(), &self.config, &policy);
         Ok(Reply::Done)
     }

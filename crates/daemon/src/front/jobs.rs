@@ -2,21 +2,20 @@
 //! job that is alone, measures what jobs use, and shows them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::OpenOptions;
-use std::io::Write;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use numaestro_abi::control::{BeginStep, JobStatus, Malleable, Most, ProcessorTime, RefusalKind, Reply};
+use numaestro_abi::control::{BeginStep, JobStatus, Most, ProcessorTime, RefusalKind, Reply};
 use numaestro_host::poll::Interest;
 use numaestro_host::{monotonic_ns, procfs};
 use numaestro_policy::{Party, Policy};
-use serde::Serialize;
 use tracing::{info, warn};
 
 use super::Front;
-use crate::jobs::{self, Holding, Job, JobId, Meter, Objection, Register, SavedStep, Terms};
-use crate::rights::{Refusal, Who};
+use super::users::used_parties;
+use crate::jobs::{self, Account, Holding, Job, JobId, Line, Meter, Objection, Register, Terms};
+use crate::rights::{Refusal, Role, Who};
 use crate::shell::Shell;
+use crate::state::{SavedJob, SavedJobs};
 use crate::wakeups::token;
 
 /// Thousandths in a processor.
@@ -28,33 +27,24 @@ pub(super) struct Jobs {
     register: Register,
     meter: Meter,
     policy: Option<JobsPolicy>,
-    /// The account file could not be written; it was said once.
-    account_fails: bool,
+    account: Account,
+    /// Somebody has other processors since the meter was told.
+    changed: bool,
 }
 
 /// The policy that a job has asked for decides.
 #[derive(Debug)]
 struct JobsPolicy {
+    id: JobId,
     asked: String,
     /// The machine's, for afterwards.
     before: String,
 }
 
-/// One line of the account file.
-#[derive(Debug, Serialize)]
-struct Account {
-    job: u32,
-    uid: u32,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    user: Option<String>,
-    node: String,
-    cpus: u32,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    malleable: Option<Malleable>,
-    /// Seconds since 1970.
-    ended: u64,
-    #[serde(flatten)]
-    time: ProcessorTime,
+impl Jobs {
+    pub(super) fn are_none(&self) -> bool {
+        self.register.is_empty()
+    }
 }
 
 impl Front {
@@ -71,50 +61,72 @@ impl Front {
             let hint = "`numaestro policy list` shows those that there are";
             return Err(Refusal::new(cause.to_string(), hint).of_kind(RefusalKind::Usage));
         }
+        // A plugin that has lost its patience runs the step without us.
+        if self.connections.peer_has_gone(number) {
+            return Err(Refusal::new("nobody waits for the answer", ""));
+        }
         let pid = who.peer.pid;
         let process = self.connections.process(number, pid);
         let process = process.ok_or_else(|| Refusal::new("the asking process has gone", ""))?;
         let process =
             process.map_err(|cause| Refusal::new(format!("the asking process cannot be watched: {cause}"), ""))?;
-        let watched = shell.wakeups().watch(&process, token::STEP + u64::from(pid), Interest::Read);
-        watched.map_err(|cause| Refusal::new(format!("its end will not be seen: {cause}"), ""))?;
-        let (name, asks) = (step.step.clone(), step.policy.is_some());
-        let id = self.jobs.register.begin(process, step).map_err(refusal)?;
-        if let Err(refusal) = self.follow_jobs_policy(shell)
-            && asks
-        {
-            // The job runs without the manager rather than under another policy than its own.
-            self.step_ended(pid, shell);
-            return Err(refusal);
+        for ended in self.jobs.register.ended_below(pid) {
+            self.step_ended(ended, shell);
+        }
+        let (id, name, asks) = ((step.uid, step.job), step.step.clone(), step.policy.is_some());
+        let (step, former) = self.jobs.register.begin(process, step).map_err(refusal)?;
+        let followed = if self.watch_step(step, shell) {
+            self.follow_jobs_policy(shell).or_else(|refused| if asks { Err(refused) } else { Ok(()) })
+        } else {
+            Err(Refusal::new("the end of the step would not be seen", ""))
+        };
+        if let Err(refused) = followed {
+            // The step runs without the manager rather than under another policy than its own.
+            self.jobs.register.take_back(step, former);
+            self.follow_jobs_policy(shell)?;
+            return Err(refused);
         }
         info!(job = id.1, uid = id.0, step = name, "a step begins");
-        self.tell_job(id, shell);
+        self.users.find(id.0);
+        self.tell_jobs(shell);
         self.measure_jobs(shell);
-        self.save_soon_enough(shell);
+        self.save_jobs();
         Ok(Reply::Done)
     }
 
+    fn watch_step(&self, step: u64, shell: &mut Shell) -> bool {
+        let mut parents = self.jobs.register.parents();
+        let Some((_, parent)) = parents.find(|(number, _)| *number == step) else { return false };
+        shell.wakeups().watch(parent, token::STEP + step, Interest::Read).is_ok()
+    }
+
     /// The parent of a step has ended.
-    pub(super) fn step_ended(&mut self, pid: u32, shell: &mut Shell) {
-        if let Some(parent) = self.jobs.register.parents().find(|parent| parent.pid() == pid) {
+    pub(super) fn step_ended(&mut self, step: u64, shell: &mut Shell) {
+        if let Some((_, parent)) = self.jobs.register.parents().find(|(number, _)| *number == step) {
             shell.wakeups().forget(parent);
         }
-        let ended = self.jobs.register.end(pid);
-        if let Some((id, terms)) = ended {
+        if let Some((id, terms)) = self.jobs.register.end(step) {
             info!(job = id.1, uid = id.0, "has ended");
-            self.measure_jobs(shell);
             let time = self.jobs.meter.close(monotonic_ns(), id);
             self.write_account(id, &terms, time);
+            // Programs that outlive it keep its limits, and keep nothing from others.
+            let part = Party::of_job(terms.cpus, 0, terms.malleable.map(|range| (range.min, range.max)), terms.most());
+            if self.users.job_parties().any(|(_, known)| known == id) {
+                self.find_in_job(id, Some(part), shell);
+            }
             self.vacate_jobs(shell);
+            self.tell_jobs(shell);
+            self.measure_jobs(shell);
             if let Err(refusal) = self.follow_jobs_policy(shell) {
                 warn!("the policy stays: {}", refusal.reason);
             }
         }
+        self.save_jobs();
         self.changed(shell);
     }
 
     /// The job that a process belongs to, and what the job may have, as far as it is known.
-    pub(super) fn job_of(&self, uid: u32, pid: u32) -> Option<(Job, Option<Party>)> {
+    pub(super) fn job_of(&self, uid: u32, pid: u32, shell: &Shell) -> Option<(Job, Option<Party>)> {
         let register = &self.jobs.register;
         if !register.is_empty()
             && let Some((id, step)) = register.step_of(&procfs::ancestors(pid))
@@ -122,32 +134,40 @@ impl Front {
         {
             let (step, task) = (Some(step.to_owned()), jobs::place_by_variables(pid, id.1).1);
             let job = Job { id: id.1, cpus: None, step, task };
-            return Some((job, register.terms(id).map(Terms::party)));
+            return Some((job, self.part_of(id, shell)));
         }
         let mut job = self.users.job_of(pid)?;
         if job.step.is_none() {
             (job.step, job.task) = jobs::place_by_variables(pid, job.id);
         }
         // A process may have left its step's tree, and not its job.
-        let part = match register.terms((uid, job.id)) {
-            Some(terms) => Some(terms.party()),
-            None => job.cpus.map(|cpus| Party::of_job(cpus, None, None)),
-        };
+        let part = self.part_of((uid, job.id), shell);
+        let part = part.or_else(|| job.cpus.map(|cpus| Party::of_job(cpus, cpus, None, None)));
         Some((job, part))
     }
 
-    /// Processors that a job keeps from others are kept from its beginning; and a limit that has
+    /// Processors that a job keeps from others are kept from its beginning, and a limit that has
     /// changed holds at once. Other jobs become parties with their first program.
-    fn tell_job(&mut self, id: JobId, shell: &mut Shell) {
-        let Some(part) = self.jobs.register.terms(id).map(Terms::party) else { return };
-        if part.reserved > 0 || self.users.job_parties().any(|(_, known)| known == id) {
-            self.find_in_job(id, Some(part), shell);
+    fn tell_jobs(&mut self, shell: &mut Shell) {
+        let ids: Vec<JobId> = self.jobs.register.jobs().map(|(id, _)| id).collect();
+        let used = used_parties(shell);
+        let known: BTreeSet<JobId> = self.users.job_parties().map(|(_, id)| id).collect();
+        for id in &ids {
+            let part = self.part_of(*id, shell);
+            if part.is_some_and(|part| part.reserved > 0) || known.contains(id) {
+                self.users.find_in_job(*id, part, |party, id| used.contains(&party) || ids.contains(&id));
+            }
         }
+        self.tell_parties(shell);
+    }
+
+    fn part_of(&self, id: JobId, shell: &Shell) -> Option<Party> {
+        self.jobs.register.part(id, u32::try_from(shell.site().usable.len()).unwrap_or(u32::MAX))
     }
 
     /// Jobs that have neither steps nor programs any more are no parties.
     pub(super) fn vacate_jobs(&mut self, shell: &mut Shell) {
-        let used = self.used_parties(shell);
+        let used = used_parties(shell);
         let register = &self.jobs.register;
         self.users.vacate_jobs(|party, id| used.contains(&party) || register.terms(id).is_some());
         self.tell_parties(shell);
@@ -158,44 +178,49 @@ impl Front {
     }
 
     /// A job that is alone here and asks for a policy has it; afterwards the machine has its own
-    /// again.
-    fn follow_jobs_policy(&mut self, shell: &mut Shell) -> Result<(), Refusal> {
-        let asked = self.jobs.register.policy().map(str::to_owned);
-        let present = self.jobs.policy.as_ref().map(|policy| policy.asked.clone());
+    /// again. Programs of other users are company, too.
+    pub(super) fn follow_jobs_policy(&mut self, shell: &mut Shell) -> Result<(), Refusal> {
+        let alone = |id: &JobId| shell.programs().iter().all(|app| app.owner.uid == id.0);
+        let asked = self.jobs.register.policy().filter(|(id, _)| alone(id)).map(|(id, asked)| (id, asked.to_owned()));
+        let present = self.jobs.policy.as_ref().map(|policy| (policy.id, policy.asked.clone()));
         if asked == present {
             return Ok(());
         }
-        let before = self.jobs.policy.take().map_or_else(|| shell.policy_text(), |policy| policy.before);
-        let next = asked.clone().unwrap_or_else(|| before.clone());
-        let set = shell.set_policy(next.clone());
-        match (set, asked) {
-            (Ok(()), Some(asked)) => {
-                info!(policy = asked, "the only job here asks for it");
-                self.jobs.policy = Some(JobsPolicy { asked, before });
+        let before = self.jobs.policy.as_ref().map_or_else(|| shell.policy_text(), |policy| policy.before.clone());
+        let next = asked.as_ref().map_or(&before, |(_, asked)| asked).clone();
+        let refused = |(reason, hint): (String, Option<String>)| Refusal::new(reason, hint.unwrap_or_default());
+        if let Err(cause) = shell.set_policy(next.clone()) {
+            // What decided goes on: the machine's policy, which is not lost, or a former job's.
+            if present.is_some() && shell.set_policy(before).is_ok() {
+                self.jobs.policy = None;
             }
-            (Ok(()), None) => info!(policy = next, "decides again"),
-            (Err((reason, hint)), _) => {
-                // Whatever decides now is not the job's.
-                if shell.policy_text() != before && shell.set_policy(before).is_err() {
-                    warn!("the policy of before cannot be used any more");
-                }
-                return Err(Refusal::new(reason, hint.unwrap_or_default()));
-            }
+            return Err(refused(cause));
         }
+        info!(policy = next, "decides as long as the jobs here stay the same");
+        self.jobs.policy = asked.map(|(id, asked)| JobsPolicy { id, asked, before });
         Ok(())
     }
 
+    /// Programs have come or gone.
+    pub(super) fn company_has_changed(&mut self, shell: &mut Shell) {
+        if let Err(refusal) = self.follow_jobs_policy(shell) {
+            warn!("the policy stays: {}", refusal.reason);
+        }
+    }
+
     /// An administrator has chosen a policy while that of a job decides: this one stays.
-    pub(super) fn policy_was_set(&mut self, policy: &str) {
-        if let Some(of_job) = &mut self.jobs.policy {
-            policy.clone_into(&mut of_job.before);
+    pub(super) fn policy_was_set(&mut self) {
+        if let Some(JobsPolicy { id, .. }) = self.jobs.policy.take() {
+            self.jobs.register.overrule(id);
+            self.save_jobs();
         }
     }
 
     /// The jobs as a peer may see them.
     pub(super) fn jobs_for(&mut self, who: Who, shell: &Shell) -> Reply {
         let ids: Vec<JobId> = self.jobs.register.jobs().map(|(id, _)| id).filter(|id| who.steers(id.0)).collect();
-        Reply::Jobs { jobs: ids.into_iter().filter_map(|id| self.job_status(id, shell)).collect() }
+        let holdings = self.holdings(shell).1;
+        Reply::Jobs { jobs: ids.into_iter().filter_map(|id| self.job_status(id, &holdings, shell)).collect() }
     }
 
     /// Changes the most processors of a malleable job.
@@ -209,18 +234,18 @@ impl Front {
             Most::All => None,
             Most::Processors(most) => Some(most),
         };
-        self.jobs.register.set_most(id, most).map_err(refusal)?;
+        self.jobs.register.set_most(id, most, who.role == Role::Admin).map_err(refusal)?;
         info!(job = number, most, uid = who.peer.uid, "has another limit");
-        self.tell_job(id, shell);
+        self.tell_jobs(shell);
         self.measure_jobs(shell);
-        self.save_soon_enough(shell);
-        Ok(Reply::Jobs { jobs: self.job_status(id, shell).into_iter().collect() })
+        self.save_jobs();
+        let holdings = self.holdings(shell).1;
+        Ok(Reply::Jobs { jobs: self.job_status(id, &holdings, shell).into_iter().collect() })
     }
 
-    fn job_status(&mut self, id: JobId, shell: &Shell) -> Option<JobStatus> {
+    fn job_status(&mut self, id: JobId, holdings: &[Holding], shell: &Shell) -> Option<JobStatus> {
         let terms = self.jobs.register.terms(id)?.clone();
-        let holds = self.holdings(shell).1;
-        let has = holds.iter().find(|held| held.id == id).map_or(0, |held| held.has);
+        let has = holdings.iter().find(|held| held.id == id).map_or(0, |held| held.has);
         let party = self.users.job_parties().find(|(_, known)| *known == id).map(|(party, _)| party);
         let ours = |app: &&crate::programs::App| Some(app.owner.party) == party;
         Some(JobStatus {
@@ -230,8 +255,8 @@ impl Front {
             steps: self.jobs.register.steps(id).map(str::to_owned).collect(),
             cpus: terms.cpus,
             malleable: terms.malleable,
-            most: terms.most,
-            policy_decides: terms.policy.is_some() && self.jobs.policy.is_some(),
+            most: terms.most(),
+            policy_decides: self.jobs.policy.as_ref().is_some_and(|policy| policy.id == id),
             policy: terms.policy,
             applications: u32::try_from(shell.programs().iter().filter(ours).count()).unwrap_or(u32::MAX),
             has: milli(has),
@@ -239,11 +264,20 @@ impl Front {
         })
     }
 
-    /// From now on the jobs have what they have now.
-    pub(super) fn measure_jobs(&mut self, shell: &Shell) {
-        if self.jobs.register.is_empty() {
-            return;
+    /// Somebody has other processors than before.
+    pub(super) fn jobs_have_changed(&mut self) {
+        self.jobs.changed = !self.jobs.register.is_empty();
+    }
+
+    /// What has changed is measured from now on.
+    pub(super) fn measure_changes(&mut self, shell: &Shell) {
+        if std::mem::take(&mut self.jobs.changed) {
+            self.measure_jobs(shell);
         }
+    }
+
+    /// From now on the jobs have what they have now.
+    fn measure_jobs(&mut self, shell: &Shell) {
         let (outside, holdings) = self.holdings(shell);
         let machine = shell.site().usable.len() as u64 * MILLI;
         self.jobs.meter.hold(monotonic_ns(), machine, outside, &holdings);
@@ -277,8 +311,8 @@ impl Front {
 
     /// Adds a line to the account file, if there is to be one.
     fn write_account(&mut self, id: JobId, terms: &Terms, time: ProcessorTime) {
-        let Some(path) = &self.config.jobs.account else { return };
-        let account = Account {
+        let Some(file) = &self.config.jobs.account else { return };
+        let line = Line {
             job: id.1,
             uid: id.0,
             user: self.users.name_of(id.0),
@@ -288,42 +322,50 @@ impl Front {
             ended: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
             time,
         };
-        // One write: managers of several nodes may share the file.
-        let line = serde_json::to_string(&account).unwrap_or_default() + "\n";
-        let file = OpenOptions::new().create(true).append(true).open(path);
-        let written = file.and_then(|mut file| file.write_all(line.as_bytes()));
-        if let Err(cause) = &written
-            && !self.jobs.account_fails
-        {
-            warn!("{}: jobs are not accounted: {cause}", path.display());
+        self.jobs.account.add(file, &line);
+    }
+
+    /// Writes the jobs down for a next manager, whether this one is killed or ends in order: their
+    /// steps run on.
+    pub(super) fn save_jobs(&mut self) {
+        let (register, meter) = (&self.jobs.register, &mut self.jobs.meter);
+        let now = monotonic_ns();
+        let job = |(id, terms): (JobId, &Terms)| SavedJob { id, terms: terms.clone(), time: meter.of(now, id) };
+        let jobs = register.jobs().map(job).collect();
+        let policy_before = self.jobs.policy.as_ref().map(|policy| policy.before.clone());
+        self.directory.save_jobs(&SavedJobs { jobs, steps: register.saved(), policy_before });
+    }
+
+    /// Takes the jobs of a former manager over. `killed`: so was it, and its policy decides.
+    pub(super) fn take_jobs_over(&mut self, killed: bool, shell: &mut Shell) {
+        let Some(SavedJobs { jobs, steps, policy_before }) = self.directory.former_jobs() else { return };
+        let mut terms = BTreeMap::new();
+        for job in jobs {
+            self.jobs.meter.resume(job.id, job.time);
+            terms.insert(job.id, job.terms);
         }
-        self.jobs.account_fails = written.is_err();
-    }
-
-    /// For a next manager: the steps, and the policy that is to decide after the job's.
-    pub(super) fn saved_jobs(&self) -> (Vec<SavedStep>, Option<String>) {
-        (self.jobs.register.saved(), self.jobs.policy.as_ref().map(|policy| policy.before.clone()))
-    }
-
-    /// Takes over from a former manager, whose policy decides already.
-    pub(super) fn take_jobs_over(&mut self, steps: Vec<SavedStep>, before: Option<String>, shell: &mut Shell) {
-        self.jobs.register.take_over(steps);
-        for parent in self.jobs.register.parents() {
-            if let Err(cause) = shell.wakeups().watch(parent, token::STEP + u64::from(parent.pid()), Interest::Read) {
-                warn!(pid = parent.pid(), "the end of a step will not be seen: {cause}");
+        let ended = self.jobs.register.take_over(steps, terms);
+        for (id, terms) in ended {
+            let time = self.jobs.meter.close(monotonic_ns(), id);
+            self.write_account(id, &terms, time);
+        }
+        let steps: Vec<u64> = self.jobs.register.parents().map(|(number, _)| number).collect();
+        for step in steps {
+            if !self.watch_step(step, shell) {
+                warn!(step, "the end of a step would not be seen: it is left out");
+                self.step_ended(step, shell);
             }
         }
-        if let Some(before) = before {
-            let asked = self.jobs.register.policy().unwrap_or_default().to_owned();
-            self.jobs.policy = Some(JobsPolicy { asked, before });
+        if let (Some(before), true, Some((id, asked))) = (policy_before, killed, self.jobs.register.policy()) {
+            self.jobs.policy = Some(JobsPolicy { id, asked: asked.to_owned(), before });
         }
-        let ids: Vec<JobId> = self.jobs.register.jobs().map(|(id, _)| id).collect();
-        for id in ids {
-            self.tell_job(id, shell);
+        let uids: BTreeSet<u32> = self.jobs.register.jobs().map(|(id, _)| id.0).collect();
+        for uid in uids {
+            self.users.find(uid);
         }
-        if let Err(refusal) = self.follow_jobs_policy(shell) {
-            warn!("the policy stays: {}", refusal.reason);
-        }
+        self.tell_jobs(shell);
+        self.company_has_changed(shell);
+        self.save_jobs();
     }
 }
 

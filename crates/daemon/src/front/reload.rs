@@ -40,6 +40,7 @@ impl Front {
         if fresh.policy != self.config.policy {
             let switched = shell.set_policy(fresh.policy.clone());
             switched.map_err(|(reason, _)| Refusal::new(format!("policy: {reason}"), hint))?;
+            self.policy_was_set();
         }
         let recorded = choice::records_as_configured(&self.config);
         self.config = Rc::new(fresh);

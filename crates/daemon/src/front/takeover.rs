@@ -14,7 +14,10 @@ use crate::state::SavedApp;
 impl Front {
     /// Takes over from a former manager that was killed.
     pub(super) fn take_over(&mut self, shell: &mut Shell) {
-        let Some(state) = self.directory.former_state() else { return };
+        let Some(state) = self.directory.former_state() else {
+            self.take_jobs_over(false, shell);
+            return;
+        };
         shell.skip_numbers(state.app_next.min(u64::MAX / 2));
         // The file is there only after a death: an orderly end removes it, and then the configured
         // policy counts.
@@ -22,7 +25,7 @@ impl Front {
             shell.feed(Event::Policy { policy: state.policy });
         }
         // Programs find their jobs by the steps.
-        self.take_jobs_over(state.steps, state.policy_before, shell);
+        self.take_jobs_over(true, shell);
         let origin = |entry: &SavedApp| Some((entry.app, entry.origin.clone()?));
         let origins = state.apps.iter().filter_map(origin).collect();
         let living = |entry: &&SavedApp| is_alive(entry.pid, entry.start_time);

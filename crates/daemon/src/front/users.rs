@@ -34,23 +34,18 @@ impl Front {
 
     /// The same, with its job for people.
     fn owner_of(&mut self, uid: u32, pid: u32, shell: &mut Shell) -> (Known, Option<String>) {
-        match self.job_of(uid, pid) {
+        match self.job_of(uid, pid, shell) {
             Some((job, part)) => (self.find_in_job((uid, job.id), part, shell), Some(job.shown())),
             None => (self.user(uid, shell), None),
         }
     }
 
     pub(super) fn find_in_job(&mut self, id: JobId, part: Option<Party>, shell: &mut Shell) -> Known {
-        let used = self.used_parties(shell);
+        let used = used_parties(shell);
         let registered: BTreeSet<JobId> = self.registered_jobs();
         let known = self.users.find_in_job(id, part, |party, id| used.contains(&party) || registered.contains(&id));
         self.tell_parties(shell);
         known
-    }
-
-    /// Parties that have programs.
-    pub(super) fn used_parties(&self, shell: &Shell) -> BTreeSet<u32> {
-        shell.programs().iter().map(|app| app.owner.party).collect()
     }
 
     /// The engine learns of changed parties.
@@ -145,4 +140,9 @@ impl Front {
             self.rules.leave_alone(pid, stat.start_time);
         }
     }
+}
+
+/// Parties that have programs.
+pub(super) fn used_parties(shell: &Shell) -> BTreeSet<u32> {
+    shell.programs().iter().map(|app| app.owner.party).collect()
 }

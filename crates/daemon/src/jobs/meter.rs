@@ -2,8 +2,7 @@
 //! processors, and what they had beyond them.
 //!
 //! ```text
-//! own(j)       = what j was allocated; all allocations together fit into the machine, or are
-//!                lowered in the same ratio until they do
+//! own(j)       = numaestro_policy::own_of_job
 //! unused(j)    = max(0, own(j) - has(j))          over(j) = max(0, has(j) - own(j))
 //! nobody's     = processors of the machine - all own
 //! taken        = min(all unused, max(0, all over + what programs outside of jobs have - nobody's))
@@ -18,6 +17,7 @@ use std::collections::BTreeMap;
 
 use super::JobId;
 use numaestro_abi::control::ProcessorTime;
+use numaestro_policy::own_of_job;
 
 /// What a job is entitled to and what it has, thousandths of a processor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,10 +58,7 @@ impl Meter {
             account.rate = Amounts::default();
         }
         let allocated: u64 = holdings.iter().map(|held| held.allocated).sum();
-        let own = |held: &Holding| match allocated > machine {
-            true => held.allocated * machine / allocated,
-            false => held.allocated,
-        };
+        let own = |held: &Holding| own_of_job(held.allocated, allocated, machine);
         let unused = |held: &Holding| own(held).saturating_sub(held.has);
         let over = |held: &Holding| held.has.saturating_sub(own(held));
         let all_unused: u64 = holdings.iter().map(unused).sum();
@@ -80,6 +77,12 @@ impl Meter {
         self.advance(now_ns);
         let total = self.accounts.get(&id).map(|account| account.total).unwrap_or_default();
         ProcessorTime { used_s: seconds(total.used), lent_s: seconds(total.lent), borrowed_s: seconds(total.borrowed) }
+    }
+
+    /// A former manager has measured so much.
+    pub(crate) fn resume(&mut self, id: JobId, time: ProcessorTime) {
+        let [used, lent, borrowed] = [time.used_s, time.lent_s, time.borrowed_s].map(amount);
+        self.accounts.entry(id).or_default().total = Amounts { used, lent, borrowed };
     }
 
     /// The same, at its end.
@@ -104,6 +107,12 @@ impl Meter {
 #[allow(clippy::cast_precision_loss)] // A month of a thousand processors is exact.
 fn seconds(amount: u128) -> f64 {
     (amount / 1_000_000_000) as f64 / 1000.0
+}
+
+/// The same the other way.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Nobody has used less than nothing.
+fn amount(seconds: f64) -> u128 {
+    (seconds * 1000.0).round() as u128 * 1_000_000_000
 }
 
 #[cfg(test)]
@@ -152,6 +161,14 @@ mod tests {
     }
 
     #[test]
+    fn a_next_manager_goes_on_from_the_time_of_the_former_one() {
+        let mut meter = Meter::default();
+        meter.resume((0, 1), time(12.345, 0.5, 0.001));
+        meter.hold(100 * S, 2000, 0, &[holding(1, 2000, 1000)]);
+        assert_eq!(meter.of(101 * S, (0, 1)), time(13.345, 0.5, 0.001));
+    }
+
+    #[test]
     fn a_closed_account_begins_anew() {
         let mut meter = Meter::default();
         meter.hold(0, 2000, 0, &[holding(1, 2000, 2000)]);
@@ -165,7 +182,7 @@ mod tests {
     #[test]
     fn jobs_borrow_all_that_is_lent_where_every_processor_belongs_to_one() {
         for mixed in 0..1000_u64 {
-            let part = |shift: u64| (mixed * 2_654_435_761 >> shift) % 4000;
+            let part = |shift: u64| ((mixed * 2_654_435_761) >> shift) % 4000;
             let has = [part(3), part(7).min(4000 - part(3))];
             let rest = 4000 - has[0] - has[1];
             let mut meter = Meter::default();

@@ -103,6 +103,9 @@ pub struct ShellArgs {
     /// Where no manager is, it prints none, and tasks run as always.
     #[arg(long, conflicts_with_all = ["command", "jobserver"])]
     pub task_prolog: bool,
+    /// With --task-prolog: print what takes the variables of a managed shell around the task back.
+    #[arg(long, requires = "task_prolog")]
+    pub undo: bool,
     /// What to start; default: $SHELL.
     #[arg(value_name = "CMD", trailing_var_arg = true, allow_hyphen_values = true)]
     pub command: Vec<OsString>,

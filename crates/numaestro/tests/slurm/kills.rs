@@ -1,6 +1,6 @@
 //! Whoever dies in whatever order: a job that is cancelled, its node's daemon, the parent of its
-//! step, and our manager. The job beside it ends with its result, and gets the processors of the one
-//! that has gone.
+//! step, and our manager. The job beside it ends with its result, and gets the processors of the
+//! one that has gone.
 //!
 //! `NUMAESTRO_KILLS=100` does a hundred rounds, `NUMAESTRO_SEED=N` others.
 

@@ -1,5 +1,5 @@
-//! Three users with jobs on one node under the manager of all users: each job is a party, and nobody
-//! sees or steers another's.
+//! Three users with jobs on one node under the manager of all users: each job is a party, and
+//! nobody sees or steers another's.
 
 use crate::cluster::Cluster;
 use crate::plugin::kernel;

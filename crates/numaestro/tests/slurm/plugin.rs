@@ -112,9 +112,16 @@ fn jobs_are_registered_with_their_steps_their_policy_and_their_range() {
     assert!(!user.output(["jobs", "set", "999", "--max", "1"]).status.success());
 
     // A next manager knows the jobs, and that one of them asks for a policy.
+    let used = jobs(user)[0]["used"]["used_s"].clone();
     drop(first);
-    let _next = manager(user, &settings);
+    let next = manager(user, &settings);
     until("both jobs again", || jobs(user).len() == 2 && jobs(user).iter().all(|job| job["has"] == 1.0));
+    assert!(jobs(user)[0]["used"]["used_s"].as_f64() > used.as_f64(), "the time before the kill counts");
+    // The same after an orderly end.
+    assert!(user.output(["stop"]).status.success());
+    drop(next);
+    let _last = manager(user, &settings);
+    assert_eq!(jobs(user).len(), 2);
     cluster.slurm("scancel", &[&other]);
     second.wait().expect("it ends");
     until("the job's policy again", || policy().contains("equi"));
@@ -126,8 +133,42 @@ fn jobs_are_registered_with_their_steps_their_policy_and_their_range() {
     let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     assert_eq!(lines.iter().map(|line| line["job"].to_string()).collect::<Vec<_>>(), [other, number.to_string()]);
     assert!(lines.iter().all(|line| line["used_s"].as_f64() > Some(0.0) && line["cpus"] == 2), "{lines:?}");
-    // Both were allocated two processors of two: each owns one, and the first had two before.
-    assert!(lines[1]["borrowed_s"].as_f64() >= Some(0.0));
+    // Both were allocated two processors of two: each owns one while the other is there, and two alone.
+    for line in &lines {
+        let [used, lent, borrowed] = ["used_s", "lent_s", "borrowed_s"].map(|key| line[key].as_f64().expect("a time"));
+        assert!(lent <= used && borrowed <= used, "{line}");
+    }
+    assert!(!user.path("run").join("jobs.json").exists(), "nothing is kept of jobs that have ended");
+}
+
+#[test]
+fn options_reach_the_steps_of_a_job_and_a_step_may_stay_outside() {
+    let cluster = match Cluster::with_plugin(1, "", &[]) {
+        Ok(cluster) => cluster,
+        Err(reason) => skip!("{reason}"),
+    };
+    let user = &cluster.user;
+    let _manager = manager(user, "");
+    let said = |option: &str, script: &str| {
+        let file = user.path("said");
+        let output = format!("--output={}", file.display());
+        let wrap = format!("--wrap={script}");
+        let words = ["--parsable", "--wait", option, &output, &wrap];
+        cluster.slurm("sbatch", &words);
+        std::fs::read_to_string(file).expect("the output")
+    };
+    let is_there = "printenv NUMAESTRO_ATTACH || echo none";
+    let attach = format!("{}\n", user.path("run/attach").display());
+    for option in ["--numaestro", "--numaestro=equi", "--numaestro=malleable:1-1"] {
+        assert_eq!(said(option, is_there), attach, "{option}");
+        assert_eq!(said(option, &format!("srun sh -c '{is_there}'")), attach, "{option}");
+    }
+    assert_eq!(
+        said("--numaestro", &format!("srun --numaestro=off sh -c '{is_there}; printenv LD_PRELOAD || echo none'")),
+        "none\nnone\n"
+    );
+    assert_eq!(said("--numaestro=off", &format!("srun sh -c '{is_there}'")), "none\n");
+    assert_eq!(said("--export=ALL", &format!("srun sh -c '{is_there}'")), "none\n", "the default is off");
 }
 
 #[test]
@@ -140,7 +181,7 @@ fn a_minimum_above_the_allocation_is_said_where_the_job_runs() {
     let output = cluster.srun(&["--cpus-per-task=1", "--numaestro=malleable:2-4", "printenv", "NUMAESTRO_ATTACH"]);
     let output = { output }.output().expect("srun");
     let stderr = text(&output.stderr);
-    assert!(stderr.contains("its minimum is more than the job was allocated, which is 1"), "{stderr}");
+    assert!(stderr.contains("its minimum of 2 is more than the job was allocated: 1"), "{stderr}");
     assert!(output.stdout.is_empty(), "it runs without the manager");
 }
 
@@ -178,6 +219,9 @@ fn without_a_manager_and_with_one_that_hangs_jobs_run_as_usual() {
         hanging = hanging.min(time("--numaestro"));
     }
     kill("CONT", &manager.id().to_string());
+    // What nobody waited for was not done.
+    until("the manager again", || json(&user.output(["status", "--json"]))["running"] == true);
+    assert_eq!(jobs(user), [] as [Value; 0]);
     let late = hanging.saturating_sub(plain);
     assert!(late < Duration::from_millis(200), "starts {late:?} later beside a manager that hangs");
 }

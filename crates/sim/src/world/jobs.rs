@@ -2,9 +2,8 @@
 //! allocated, by the rule of the manager on a real machine ([`Party::of_job`]).
 
 use crate::world::host::Host;
-use crate::world::shell::Outbox;
 use numaestro_engine::{Event, Wish};
-use numaestro_policy::{AppId, Party};
+use numaestro_policy::{AppId, Party, own_of_job};
 
 /// What the jobs of a scenario were allocated, in thousandths of the processors that each program
 /// can use.
@@ -18,53 +17,78 @@ pub struct Jobs {
 }
 
 impl Jobs {
-    /// The party of a job whose program can use so many processors.
-    fn party(self, usable: u32) -> Party {
-        let part = |milli: u32| u64::from(usable) * u64::from(milli);
-        let up = |milli: u32| part(milli).div_ceil(1000) as u32;
-        let malleable = self.malleable_milli.map(|(least, most)| (up(least), (part(most) / 1000) as u32));
-        Party::of_job(up(self.allocated_milli), malleable.map(|(least, most)| (least, most.max(least))), None)
+    /// The processors that a job was allocated whose program can use so many.
+    fn allocated(self, usable: u32) -> u32 {
+        up(usable, self.allocated_milli)
+    }
+
+    /// Its party, on a machine where it owns so many.
+    fn party(self, usable: u32, own: u32) -> Party {
+        let range = |(least, most): (u32, u32)| {
+            let (least, most) = (up(usable, least), (part(usable, most) / 1000) as u32);
+            (least, most.max(least))
+        };
+        Party::of_job(self.allocated(usable), own, self.malleable_milli.map(range), None)
     }
 }
 
-/// The parties of the present jobs, by the slots of their applications.
+fn part(usable: u32, milli: u32) -> u64 {
+    u64::from(usable) * u64::from(milli)
+}
+
+fn up(usable: u32, milli: u32) -> u32 {
+    part(usable, milli).div_ceil(1000) as u32
+}
+
+/// The present jobs, by the slots of their applications. The number of a slot is that of its party.
 #[derive(Debug)]
 pub struct Parties {
     jobs: Option<Jobs>,
-    parties: Vec<Party>,
+    /// The processors that the program in each slot can use; 0: none is there.
+    usable: Vec<u32>,
+    told: Vec<Party>,
 }
 
 impl Parties {
     /// No job yet. `None`: programs are no jobs.
     pub const fn new(jobs: Option<Jobs>) -> Self {
-        Self { jobs, parties: Vec::new() }
+        Self { jobs, usable: Vec::new(), told: Vec::new() }
     }
 
     /// A program arrives in a slot: the engine hears of its party first.
     pub fn arrive(&mut self, (slot, app): (u32, AppId), wish: Wish, host: &mut Host) {
         let mut wish = wish;
-        if let Some(jobs) = self.jobs {
-            self.set(slot, jobs.party(wish.request.min(host.usable as u32)), &mut host.outbox);
+        if self.jobs.is_some() {
             wish.party = slot;
+            self.set(slot, wish.request.min(host.usable as u32), host);
         }
         host.outbox.say(Event::Arrive { app, wish });
     }
 
     /// The program in a slot has ended: nothing is kept for it any more.
-    pub fn leave(&mut self, slot: u32, outbox: &mut Outbox) {
-        if self.parties.get(slot as usize).is_some_and(|party| party.reserved > 0) {
-            self.set(slot, Party::default(), outbox);
+    pub fn leave(&mut self, slot: u32, host: &mut Host) {
+        if self.jobs.is_some() {
+            self.set(slot, 0, host);
         }
     }
 
-    fn set(&mut self, slot: u32, party: Party, outbox: &mut Outbox) {
-        let slot = slot as usize;
-        if self.parties.len() <= slot {
-            self.parties.resize(slot + 1, Party::default());
-        }
-        if self.parties[slot] != party {
-            self.parties[slot] = party;
-            outbox.say(Event::Parties { parties: self.parties.clone() });
+    fn set(&mut self, slot: u32, usable: u32, host: &mut Host) {
+        let Some(jobs) = self.jobs else { return };
+        let slots = self.usable.len().max(slot as usize + 1);
+        self.usable.resize(slots, 0);
+        self.usable[slot as usize] = usable;
+        let by_all = self.usable.iter().map(|&usable| u64::from(jobs.allocated(usable))).sum();
+        let party = |&usable: &u32| match usable {
+            0 => Party::default(),
+            _ => {
+                let own = own_of_job(jobs.allocated(usable).into(), by_all, host.usable as u64);
+                jobs.party(usable, own as u32)
+            }
+        };
+        let parties: Vec<Party> = self.usable.iter().map(party).collect();
+        if parties != self.told {
+            self.told.clone_from(&parties);
+            host.outbox.say(Event::Parties { parties });
         }
     }
 }
@@ -76,9 +100,10 @@ mod tests {
     #[test]
     fn a_job_has_what_it_was_allocated_or_its_range() {
         let rigid = Jobs { allocated_milli: 500, malleable_milli: None };
-        assert_eq!(rigid.party(7), Party { weight_milli: 4000, most: 4, reserved: 0 });
+        assert_eq!(rigid.party(7, 4), Party { weight_milli: 4000, most: 4, reserved: 0 });
         let malleable = Jobs { malleable_milli: Some((250, 1000)), ..rigid };
-        assert_eq!(malleable.party(7), Party { weight_milli: 4000, most: 7, reserved: 2 });
-        assert_eq!(malleable.party(1), Party { weight_milli: 1000, most: 1, reserved: 1 });
+        assert_eq!(malleable.party(7, 4), Party { weight_milli: 4000, most: 7, reserved: 2 });
+        assert_eq!(malleable.party(7, 1), Party { weight_milli: 4000, most: 7, reserved: 1 });
+        assert_eq!(malleable.party(1, 1), Party { weight_milli: 1000, most: 1, reserved: 1 });
     }
 }

@@ -242,7 +242,7 @@ impl World {
         self.host.os.leave(slot, &app.team);
         app.team.clear();
         self.apps.leave(slot);
-        self.parties.leave(slot, &mut self.host.outbox);
+        self.parties.leave(slot, &mut self.host);
         self.arrivals.go_on(stream, &mut self.host.clock);
     }
 
