@@ -166,6 +166,13 @@ static struct numaestro_page *map_page(int fd)
     return page;
 }
 
+/* The manager is in another process-id namespace: it knows us by another number, and its number
+ * means nothing here, or another process. */
+static bool is_apart(struct numaestro_page *page)
+{
+    return (pid_t)page->header.app_pid != getpid();
+}
+
 bool nm_attach(bool reattach)
 {
     /* A thread that is cancelled in here would leave a descriptor open. */
@@ -197,7 +204,8 @@ bool nm_attach(bool reattach)
                 nm_client.alone = false;
                 /* The manager stops programs outside their turns by ptrace, which Yama allows
                  * nobody else. */
-                prctl(PR_SET_PTRACER, (unsigned long)page->header.manager_pid, 0, 0, 0);
+                if (!is_apart(page))
+                    prctl(PR_SET_PTRACER, (unsigned long)page->header.manager_pid, 0, 0, 0);
                 done = true;
             }
         }
@@ -258,6 +266,27 @@ char nm_state_of(pid_t task)
     return end && end[1] == ' ' ? end[2] : 0;
 }
 
+/* Asks whoever listens. One that does not answer in time is busy; one that does not know the
+ * question is as old as a manager that we cannot ask. */
+static bool says_alive(struct numaestro_page *page)
+{
+    int fd = connect_manager();
+    if (fd < 0)
+        return false;
+    struct timeval patience = {.tv_usec = 200000};
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    fcntl(fd, F_SETFL, 0);
+    struct nm_notice question = {NM_MESSAGE_MAGIC, NM_ALIVE, NM_MESSAGE_VERSION, page->header.app, page->header.manager_pid, 0};
+    struct nm_welcome answer = {.code = NM_CODE_OK};
+    ssize_t got = -1;
+    if (send(fd, &question, sizeof question, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof question)
+        do
+            got = recv(fd, &answer, sizeof answer, 0);
+        while (got < 0 && errno == EINTR);
+    close(fd);
+    return got != (ssize_t)sizeof answer || answer.kind != NM_WELCOME || answer.code != NM_CODE_REFUSED;
+}
+
 /* Helper thread only. In a container without an init a dead manager stays a zombie, which kill()
  * takes for alive. */
 bool nm_manager_alive(void)
@@ -265,7 +294,11 @@ bool nm_manager_alive(void)
     int saved = errno;
     struct numaestro_page *page = nm_client.page;
     pid_t pid = (pid_t)page->header.manager_pid;
-    bool alive = pid > 0 && (kill(pid, 0) == 0 || errno == EPERM) && nm_state_of(pid) != 'Z' && nm_state_of(pid) != 'X';
+    bool alive;
+    if (is_apart(page))
+        alive = says_alive(page);
+    else
+        alive = pid > 0 && (kill(pid, 0) == 0 || errno == EPERM) && nm_state_of(pid) != 'Z' && nm_state_of(pid) != 'X';
     errno = saved;
     return alive;
 }

@@ -19,6 +19,7 @@ enum nm_kind {
     NM_ADVISE = 8,
     NM_ADVICE = 9,
     NM_TEAM = 10,
+    NM_ALIVE = 11,
 };
 
 struct nm_hello {

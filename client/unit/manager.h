@@ -43,6 +43,10 @@ static inline struct numaestro_page *hand_out(int connection, uint32_t flags, ui
     page->header.version_lowest = 1;
     page->header.manager_pid = (uint32_t)getpid();
     page->header.app = 7;
+    struct ucred peer = {0};
+    socklen_t length = sizeof peer;
+    getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &length);
+    page->header.app_pid = (uint32_t)peer.pid;
     page->manager.grace_us = grace_us;
     decide(page, flags, set);
     page->header.version = NM_PAGE_VERSION;

@@ -43,6 +43,10 @@ pub enum Kind {
     /// Program → manager: its largest team has `value` threads, more than it said in [`Hello`]. Not
     /// answered.
     Team = 10,
+    /// Program → manager: are you still the manager whose process id is `value`? Answered by
+    /// `Welcome`, without a page: [`code::OK`] or [`code::REFUSED`]. For programs in a process-id
+    /// namespace of their own, where that id means nothing.
+    Alive = 11,
 }
 
 /// How every message begins, 8 bytes.
@@ -124,7 +128,8 @@ pub struct Notice {
     pub version: u16,
     /// The number of this application.
     pub app: u64,
-    /// `Adopted`: the epoch. `Request`, `Demand`, `Speedup`: processors. `Team`: threads. Else 0.
+    /// `Adopted`: the epoch. `Request`, `Demand`, `Speedup`: processors. `Team`: threads. `Alive`:
+    /// a process id. Else 0.
     pub value: u32,
     /// `Adopted`: 1 if by folding. `Speedup`: thousandths. Else 0.
     pub second: u32,

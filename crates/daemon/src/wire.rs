@@ -30,12 +30,34 @@ pub(crate) struct Greeting {
 pub(crate) enum Message {
     Hello(Greeting),
     Advise(Query),
-    Adopted { app: u64, epoch: u32 },
-    Busy { app: u64 },
-    Request { app: u64, processors: u32 },
-    Demand { app: u64, processors: u32 },
-    Team { app: u64, threads: u32 },
-    Speedup { app: u64, processors: u32, speedup_milli: u32 },
+    Adopted {
+        app: u64,
+        epoch: u32,
+    },
+    Busy {
+        app: u64,
+    },
+    Request {
+        app: u64,
+        processors: u32,
+    },
+    Demand {
+        app: u64,
+        processors: u32,
+    },
+    Team {
+        app: u64,
+        threads: u32,
+    },
+    /// The process id is that of the manager that it means.
+    Alive {
+        manager: u32,
+    },
+    Speedup {
+        app: u64,
+        processors: u32,
+        speedup_milli: u32,
+    },
 }
 
 /// Understands a packet, or says with which [`code`] to refuse it.
@@ -57,6 +79,7 @@ pub(crate) fn decode(packet: &[u8]) -> Result<Message, u32> {
         Kind::Request => notice().map(|said| Message::Request { app: said.app, processors: said.value }),
         Kind::Demand => notice().map(|said| Message::Demand { app: said.app, processors: said.value }),
         Kind::Team => notice().map(|said| Message::Team { app: said.app, threads: said.value }),
+        Kind::Alive => notice().map(|said| Message::Alive { manager: said.value }),
         Kind::Speedup => notice().map(|said| {
             let (processors, speedup_milli) = (said.value, said.second);
             Message::Speedup { app: said.app, processors, speedup_milli }
@@ -206,6 +229,7 @@ mod tests {
         assert_eq!(notice(5), Ok(Message::Request { app: 7, processors: 9 }));
         assert_eq!(notice(6), Ok(Message::Demand { app: 7, processors: 9 }));
         assert_eq!(notice(10), Ok(Message::Team { app: 7, threads: 9 }));
+        assert_eq!(notice(11), Ok(Message::Alive { manager: 9 }));
         assert_eq!(notice(7), Ok(Message::Speedup { app: 7, processors: 9, speedup_milli: 1900 }));
         assert_eq!(notice(2), Err(code::MALFORMED));
     }

@@ -163,6 +163,7 @@ pub fn constants() -> Vec<Constant> {
         "kind.ADVISE" = Kind::Advise as u16, "NM_ADVISE";
         "kind.ADVICE" = Kind::Advice as u16, "NM_ADVICE";
         "kind.TEAM" = Kind::Team as u16, "NM_TEAM";
+        "kind.ALIVE" = Kind::Alive as u16, "NM_ALIVE";
         "advice.SHARED" = advice::SHARED, "NM_ADVICE_SHARED";
         "advice.WAITS" = advice::WAITS, "NM_ADVICE_WAITS";
         "code.OK" = code::OK, "NM_CODE_OK";

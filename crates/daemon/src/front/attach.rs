@@ -31,6 +31,10 @@ impl Front {
             }
             Ok(Message::Hello(greeting)) => self.hello(number, who, &greeting, shell),
             Ok(Message::Advise(question)) => self.advise_program(number, who, question, shell),
+            Ok(Message::Alive { manager }) => {
+                let answer = if manager == std::process::id() { code::OK } else { code::REFUSED };
+                self.connections.send(number, &wire::welcome(answer, 0, ""), None);
+            }
             Ok(Message::Adopted { app, epoch }) if is_from(app) => shell.adopted(app, epoch),
             Ok(Message::Busy { app }) if is_from(app) => shell.parallel_again(app),
             Ok(Message::Request { app, processors }) if is_from(app) => shell.requested(app, processors),
