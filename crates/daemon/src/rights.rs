@@ -4,6 +4,10 @@
 //! names the user at the other end of the socket; the peer's own word never counts. Administrators
 //! (root, the manager's own user, members of `service.admin_group`) may do everything. All other
 //! users see and steer their own programs, and see of others' only the processors that are taken.
+//!
+//! A number of a user inside a container says little: root there may be somebody who may do nothing
+//! here, and two containers may have different users of one number. So a process in a container
+//! (its process-id namespace lies below ours) asks the system's manager for itself only.
 
 use std::os::fd::BorrowedFd;
 
@@ -24,6 +28,8 @@ pub(crate) enum Role {
     Admin,
     /// May see and steer their own programs.
     User,
+    /// A process in a container: may become a program, and ask what it would get.
+    Contained,
     /// Nothing: it is another user's manager.
     Stranger,
 }
@@ -81,6 +87,18 @@ pub(crate) fn role(system: bool, own_uid: u32, admin_group: Option<u32>, peer: P
     }
 }
 
+/// The part of a request that no process in a container may ask, in words.
+fn for_outside(request: &Request) -> Option<&'static str> {
+    match request {
+        Request::Adopt { .. } => Some("taking a running program over"),
+        Request::Release { .. } => Some("letting a program go"),
+        Request::Set { .. } => Some("changing the wishes for a program"),
+        Request::History { .. } => Some("the history of programs"),
+        Request::Memory => Some("where programs have their memory"),
+        _ => for_admins(request),
+    }
+}
+
 /// The part of a request that needs an administrator, in words.
 fn for_admins(request: &Request) -> Option<&'static str> {
     match request {
@@ -131,6 +149,16 @@ impl Rights {
             (Role::Stranger, _) => {
                 Err(Refusal::new("this manager belongs to another user", "start one of your own with `numaestro run`"))
             }
+            (Role::Contained, _) => match for_outside(request) {
+                Some(what) => {
+                    let refusal = Refusal::new(
+                        format!("{what} cannot be asked for from inside a container"),
+                        "ask from outside, where the kernel's word on who asks means something",
+                    );
+                    Err(refusal.of_kind(RefusalKind::Permission))
+                }
+                None => Ok(()),
+            },
             (Role::User, Some(what)) => {
                 let refusal = Refusal::new(format!("{what} needs an administrator"), self.administrators());
                 Err(refusal.of_kind(RefusalKind::Permission))
@@ -160,7 +188,7 @@ impl Rights {
         let Some(process) = process else {
             return match who.role {
                 Role::Admin => Err(no_process(format!("there is no process {pid}"))),
-                Role::User | Role::Stranger => not_yours(),
+                Role::User | Role::Contained | Role::Stranger => not_yours(),
             };
         };
         let uids = procfs::identity(pid).ok().filter(|_| !process.has_ended());
@@ -183,7 +211,8 @@ impl Rights {
     pub(crate) fn who_is(&self, peer: Peer, socket: BorrowedFd<'_>) -> Who {
         let asks_groups = self.system && self.admins.is_some();
         let groups = if asks_groups { socket::peer_groups(socket) } else { Vec::new() };
-        Who { peer, role: role(self.system, self.own_uid, self.admins, peer, &groups) }
+        let role = role(self.system, self.own_uid, self.admins, peer, &groups);
+        Who { peer, role: if self.system && is_contained(peer, socket) { Role::Contained } else { role } }
     }
 
     /// Says whether these wishes are within a user's entitlement.
@@ -225,6 +254,12 @@ impl Rights {
     }
 }
 
+/// Says whether a peer lives in a container. One that has ended could have been anything.
+fn is_contained(peer: Peer, socket: BorrowedFd<'_>) -> bool {
+    let Ok(process) = PidFd::of_peer(socket, peer.pid) else { return true };
+    procfs::identity(peer.pid).map_or(true, |identity| identity.nested) || process.has_ended()
+}
+
 /// The process that a request names is not there.
 pub(crate) fn no_process(what: String) -> Refusal {
     Refusal::new(what, "`ps` shows the processes that there are").of_kind(RefusalKind::Absent)
@@ -234,7 +269,7 @@ impl Who {
     /// Says whether this peer sees and steers the applications of a user. A peer who does not is
     /// told nothing that reveals them.
     pub(crate) fn steers(self, owner: u32) -> bool {
-        self.role == Role::Admin || owner == self.peer.uid
+        self.role == Role::Admin || self.role != Role::Contained && owner == self.peer.uid
     }
 
     /// The words that begin a sentence on the applications that this peer sees.
