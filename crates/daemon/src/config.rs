@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 pub use load::{Loaded, Source};
 pub(crate) use sections::Place;
-pub use sections::{Cgroups, Entitlement, Evidence, Jobs, Memory, Metrics, Recording, Rule, Service};
+pub use sections::{Cgroups, Containers, Entitlement, Evidence, Jobs, Memory, Metrics, Recording, Rule, Service};
 
 /// The manager's settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -66,6 +66,10 @@ pub struct Config {
     pub groups: BTreeMap<String, Entitlement>,
     /// See [`Jobs`]. Only for the system's manager.
     pub jobs: Jobs,
+    /// See [`Containers`]. Only for the system's manager, as `parties`.
+    pub containers: Containers,
+    /// The entitlement of parties that the table of containers names.
+    pub parties: BTreeMap<String, Entitlement>,
     /// The first that matches counts.
     pub rules: Vec<Rule>,
     /// See [`Metrics`].
@@ -99,6 +103,8 @@ impl Default for Config {
             users: BTreeMap::new(),
             groups: BTreeMap::new(),
             jobs: Jobs::default(),
+            containers: Containers::default(),
+            parties: BTreeMap::new(),
             rules: Vec::new(),
             metrics: Metrics::default(),
             recording: Recording::default(),
@@ -156,6 +162,7 @@ impl Config {
         }
         self.metrics.check()?;
         self.recording.check()?;
+        self.containers.check()?;
         self.check_users()?;
         if self.memory.strict && self.cgroups == Cgroups::Off {
             let problem = "memory.strict binds memory by cgroups, and cgroups = \"off\" forbids them".to_owned();
@@ -190,6 +197,7 @@ mod tests {
         check("polcy = \"equi\"", "polcy");
         check("[recording]\nmib = 0", "recording.mib: expected 1 or more");
         check("[recording]\ndays = 0", "recording.days: expected 1 or more");
+        check("[containers]\ntable = \"here\"", "containers.table: expected an absolute path");
         check("[recording]\ndirectory = \"here\"", "recording.directory: expected an absolute path");
     }
 

@@ -10,6 +10,7 @@ mod bandwidth;
 mod choice;
 mod config;
 mod connection;
+mod containers;
 mod cpusets;
 mod demand;
 mod engine;

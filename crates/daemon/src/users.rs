@@ -7,7 +7,9 @@
 //! nobody gets more by using many. In a manager of one user nobody has a name or a party.
 //!
 //! A job of a batch system is a party of its own, entitled to what it was allocated: that counts
-//! instead of the entitlement of its user.
+//! instead of the entitlement of its user. So is a pod, or a container.
+
+mod contained;
 
 use std::collections::BTreeMap;
 
@@ -18,6 +20,7 @@ use numaestro_policy::Party;
 use tracing::{info, warn};
 
 use crate::config::{Config, Entitlement, Evidence};
+use crate::containers::Containers;
 use crate::jobs::{self, Job, JobId};
 use crate::label::label;
 
@@ -35,7 +38,9 @@ enum Key {
     Strangers,
     /// A job of a user, by its number.
     Job(u32, u32),
-    /// A job that has ended: the next one has its number.
+    /// A pod or a container, or several under one name.
+    Container(String),
+    /// A job or container that has ended: the next one has its number.
     Vacant,
 }
 
@@ -57,12 +62,13 @@ pub(crate) struct Known {
 pub(crate) struct Users {
     accounts: Accounts,
     /// In the order of the engine's parties. It only grows, so that numbers keep their meaning. The
-    /// number of a job that has ended is given again.
+    /// number of a job or container that has ended is given again.
     keys: Vec<Key>,
     /// Entitlements of jobs.
     jobs: BTreeMap<(u32, u32), Entitlement>,
     /// The evidence that a process belongs to a job.
     evidence: Evidence,
+    containers: Containers,
     known: BTreeMap<u32, Known>,
     /// Users that are named in the configuration.
     named: BTreeMap<u32, Entitlement>,
@@ -92,6 +98,7 @@ impl Users {
         self.named.clear();
         self.groups.clear();
         self.evidence = config.jobs.evidence;
+        self.containers.configure(config);
         self.admins = config.service.admin_group.as_ref().and_then(|name| self.accounts.group_named(name));
         for (place, problem) in config.unknown_names() {
             warn!("{place}: {problem}");
@@ -164,6 +171,7 @@ impl Users {
             // default entitlement.
             Key::Group(name) => self.entitlements.get(name).unwrap_or(&self.default).clone(),
             Key::Job(uid, id) => self.jobs.get(&(*uid, *id)).unwrap_or(&self.default).clone(),
+            Key::Container(party) => self.containers.entitled(party).unwrap_or(&self.default).clone(),
             Key::Strangers | Key::Vacant => self.default.clone(),
         }
     }
@@ -181,7 +189,7 @@ impl Users {
         &mut self,
         id: JobId,
         part: Option<Party>,
-        is_used: impl Fn(u32, JobId) -> bool,
+        is_used: impl Fn(u32, Option<JobId>) -> bool,
     ) -> Known {
         let (uid, number) = id;
         let known = self.find(uid);
@@ -192,7 +200,7 @@ impl Users {
         if let (Some(only), true) = (self.only, self.keys.is_empty()) {
             self.enter(Key::User(only));
         }
-        self.vacate_jobs(is_used);
+        self.vacate(is_used);
         let before = self.jobs.get(&id).cloned();
         let allocated = part.map(entitlement);
         // Not each process of a job shows all that is known of it.
@@ -200,25 +208,33 @@ impl Users {
         self.changed |= before.as_ref() != Some(&entitled);
         self.jobs.insert(id, entitled.clone());
         let key = Key::Job(uid, number);
+        let name =
+            if known.name.is_empty() { format!("job {number}") } else { format!("job {number} of {}", known.name) };
+        Known { name, party: self.enter_vacant(key), entitled, ..known }
+    }
+
+    /// Enters a party that ends, in the place of one that has ended if there is one.
+    fn enter_vacant(&mut self, key: Key) -> u32 {
         let vacant = self.keys.iter().position(|known| *known == Key::Vacant);
         if let (Some(vacant), false) = (vacant, self.keys.contains(&key)) {
             self.keys[vacant] = key.clone();
+            self.changed = true;
         }
-        let name =
-            if known.name.is_empty() { format!("job {number}") } else { format!("job {number} of {}", known.name) };
-        Known { name, party: self.enter(key), entitled, ..known }
+        self.enter(key)
     }
 
-    /// Jobs without programs have ended, or come again as new ones.
-    pub(crate) fn vacate_jobs(&mut self, is_used: impl Fn(u32, JobId) -> bool) {
+    /// Jobs and containers that are not used have ended, or come again as new ones.
+    pub(crate) fn vacate(&mut self, is_used: impl Fn(u32, Option<JobId>) -> bool) {
         for (party, key) in (0..).zip(&mut self.keys) {
-            if let Key::Job(uid, id) = *key
-                && !is_used(party, (uid, id))
-            {
-                self.jobs.remove(&(uid, id));
-                *key = Key::Vacant;
-                self.changed = true;
+            match key {
+                Key::Job(uid, id) if is_used(party, Some((*uid, *id))) => continue,
+                Key::Container(_) if is_used(party, None) => continue,
+                Key::Job(uid, id) => drop(self.jobs.remove(&(*uid, *id))),
+                Key::Container(name) => self.containers.forget(name),
+                Key::Group(_) | Key::User(_) | Key::Strangers | Key::Vacant => continue,
             }
+            *key = Key::Vacant;
+            self.changed = true;
         }
     }
 
@@ -294,7 +310,7 @@ fn entitlement(party: Party) -> Entitlement {
 mod tests {
     use super::*;
 
-    fn users(text: &str) -> (Users, Config, tempfile::TempDir) {
+    pub(super) fn users(text: &str) -> (Users, Config, tempfile::TempDir) {
         let dir = tempfile::tempdir().unwrap();
         let accounts = dir.path().join("accounts");
         let lines = "alice:x:1001:1001::/:/bin/sh\nbob:x:1002:1002::/:/bin/sh\ncarol:x:1003:3000::/:/bin/sh\n\

@@ -18,7 +18,7 @@ use super::{Config, ConfigError};
 /// The directory of the system manager's settings.
 const SYSTEM_DIRECTORY: &str = "/etc/numaestro";
 /// Sections that mean nothing for a manager that has one user.
-const SYSTEM_ONLY: [&str; 4] = ["users", "groups", "default", "service"];
+const SYSTEM_ONLY: [&str; 6] = ["users", "groups", "default", "containers", "parties", "service"];
 /// Longest settings file: more than that is a mistake.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 

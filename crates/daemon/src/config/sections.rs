@@ -88,6 +88,31 @@ pub struct Jobs {
     pub account: Option<PathBuf>,
 }
 
+/// `[containers]`: containers and pods as parties of their own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Containers {
+    /// Each pod, and each container that is in none, is a party. False: their users are.
+    pub parties: bool,
+    /// A file that names the parties of pods and containers: lines of an id and a name. Those with
+    /// the same name are one party. Absolute path; absent: none has a name.
+    pub table: Option<PathBuf>,
+}
+
+impl Default for Containers {
+    fn default() -> Self {
+        Self { parties: true, table: None }
+    }
+}
+
+impl Containers {
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
+        let Some(table) = self.table.as_ref().filter(|table| !table.is_absolute()) else { return Ok(()) };
+        let problem = format!("expected an absolute path, found `{}`", table.display());
+        Err(ConfigError { file: String::new(), field: "containers.table", problem })
+    }
+}
+
 /// `[[rules]]`: programs that are managed without having been started by `numaestro run`. All
 /// conditions that are given must hold.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -1,4 +1,4 @@
-//! Checks `[default]`, `[users]` and `[groups]`.
+//! Checks `[default]`, `[users]`, `[groups]` and `[parties]`.
 
 use numaestro_host::accounts::Accounts;
 
@@ -37,7 +37,7 @@ impl Config {
         if let Some(problem) = self.default.problem() {
             return wrong("default", problem);
         }
-        for (field, table) in [("users", &self.users), ("groups", &self.groups)] {
+        for (field, table) in [("users", &self.users), ("groups", &self.groups), ("parties", &self.parties)] {
             for (name, entitlement) in table {
                 if let Some(problem) = entitlement.problem() {
                     return wrong(field, format!("{name}: {problem}"));
@@ -81,6 +81,7 @@ mod tests {
         check("[default]\nweight = 0", "default: weight: expected 0.001 to 1000, found 0");
         check("[users.alice]\nweight = nan", "users: alice: weight");
         check("[users.alice]\nmax = 0", "users: alice: max: expected at least 1");
+        check("[parties.\"lab/a\"]\nmax = 0", "parties: lab/a: max: expected at least 1");
         check("[groups.lab]\nmax = 2\nreserved = 3", "groups: lab: reserved: 3 processors are more");
         assert!(Config::from_toml("f", "[groups.lab]\nmax = 4\nreserved = 3\nweight = 2.5").is_ok());
     }

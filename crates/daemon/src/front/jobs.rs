@@ -11,7 +11,6 @@ use numaestro_policy::{Party, Policy};
 use tracing::{info, warn};
 
 use super::Front;
-use super::users::used_parties;
 use crate::jobs::{self, Account, Holding, Job, JobId, Line, Meter, Objection, Register, Terms};
 use crate::rights::{Refusal, Role, Who};
 use crate::shell::Shell;
@@ -150,12 +149,12 @@ impl Front {
     /// changed holds at once. Other jobs become parties with their first program.
     fn tell_jobs(&mut self, shell: &mut Shell) {
         let ids: Vec<JobId> = self.jobs.register.jobs().map(|(id, _)| id).collect();
-        let used = used_parties(shell);
+        let is_used = self.used(shell);
         let known: BTreeSet<JobId> = self.users.job_parties().map(|(_, id)| id).collect();
         for id in &ids {
             let part = self.part_of(*id, shell);
             if part.is_some_and(|part| part.reserved > 0) || known.contains(id) {
-                self.users.find_in_job(*id, part, |party, id| used.contains(&party) || ids.contains(&id));
+                self.users.find_in_job(*id, part, &is_used);
             }
         }
         self.tell_parties(shell);
@@ -167,9 +166,8 @@ impl Front {
 
     /// Jobs that have neither steps nor programs any more are no parties.
     pub(super) fn vacate_jobs(&mut self, shell: &mut Shell) {
-        let used = used_parties(shell);
-        let register = &self.jobs.register;
-        self.users.vacate_jobs(|party, id| used.contains(&party) || register.terms(id).is_some());
+        let is_used = self.used(shell);
+        self.users.vacate(is_used);
         self.tell_parties(shell);
     }
 

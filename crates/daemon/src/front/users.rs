@@ -27,23 +27,33 @@ impl Front {
         known
     }
 
-    /// The user of a process, in its job if it is in one.
+    /// The user of a process, in its container or its job if it is in one.
     pub(super) fn user_of(&mut self, uid: u32, pid: u32, shell: &mut Shell) -> Known {
         self.owner_of(uid, pid, shell).0
     }
 
     /// The same, with its job for people.
     fn owner_of(&mut self, uid: u32, pid: u32, shell: &mut Shell) -> (Known, Option<String>) {
-        match self.job_of(uid, pid, shell) {
-            Some((job, part)) => (self.find_in_job((uid, job.id), part, shell), Some(job.shown())),
-            None => (self.user(uid, shell), None),
+        if let Some((job, part)) = self.job_of(uid, pid, shell) {
+            return (self.find_in_job((uid, job.id), part, shell), Some(job.shown()));
         }
+        let Some(container) = self.users.container_of(pid) else { return (self.user(uid, shell), None) };
+        let is_used = self.used(shell);
+        let known = self.users.find_in_container(uid, &container, is_used);
+        self.tell_parties(shell);
+        (known, None)
+    }
+
+    /// Says whether a party has programs, or is a registered job.
+    pub(super) fn used(&self, shell: &Shell) -> impl Fn(u32, Option<JobId>) -> bool + use<> {
+        let used: BTreeSet<u32> = shell.programs().iter().map(|app| app.owner.party).collect();
+        let registered = self.registered_jobs();
+        move |party, job| used.contains(&party) || job.is_some_and(|job| registered.contains(&job))
     }
 
     pub(super) fn find_in_job(&mut self, id: JobId, part: Option<Party>, shell: &mut Shell) -> Known {
-        let used = used_parties(shell);
-        let registered: BTreeSet<JobId> = self.registered_jobs();
-        let known = self.users.find_in_job(id, part, |party, id| used.contains(&party) || registered.contains(&id));
+        let is_used = self.used(shell);
+        let known = self.users.find_in_job(id, part, is_used);
         self.tell_parties(shell);
         known
     }
@@ -140,9 +150,4 @@ impl Front {
             self.rules.leave_alone(pid, stat.start_time);
         }
     }
-}
-
-/// Parties that have programs.
-pub(super) fn used_parties(shell: &Shell) -> BTreeSet<u32> {
-    shell.programs().iter().map(|app| app.owner.party).collect()
 }

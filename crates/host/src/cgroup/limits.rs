@@ -24,6 +24,16 @@ impl Quota {
     pub fn processors(&self) -> u32 {
         u32::try_from(self.quota_us.div_ceil(self.period_us.max(1))).unwrap_or(u32::MAX).max(1)
     }
+
+    /// The quota of one group, given its directory in either version; `None`: it has none of its
+    /// own.
+    pub fn of_group(directory: &Path) -> Option<Self> {
+        let read = |name: &str, read: fn(&Path) -> Option<(u64, u64)>| {
+            let file = directory.join(name);
+            read(&file).map(|(quota_us, period_us)| Self { quota_us, period_us, file })
+        };
+        read("cpu.max", quota_of_two).or_else(|| read("cpu.cfs_quota_us", quota_of_one))
+    }
 }
 
 /// See the file's header.
