@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Makes build/venv for the programs and tests in Python: with NumPy and scikit-learn, with the small ones of the
 # libraries that the package for Python can follow, with those that the benchmark runs side by side, with a ninja
-# that knows jobservers, for the tests of builds, and with Perfetto's definitions, for the tests of traces.
+# that knows jobservers, for the tests of builds, with Perfetto's definitions, for the tests of traces, and with the
+# schemas of Kubernetes, for the tests of the manifests.
 # Where that is not possible it says so and succeeds: those programs and tests then say that they are skipped.
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -17,6 +18,7 @@ followed() { "$venv/bin/python" -c 'import dask, duckdb, joblib, numba, xdist' 2
 side_by_side() { "$venv/bin/python" -c 'import lightgbm, polars, xgboost, numba.np.ufunc.tbbpool' 2>/dev/null; }
 jobserver() { grep -q -e '--jobserver-auth=' "$venv/bin/ninja" 2>/dev/null; }
 definitions() { "$venv/bin/python" -c 'import perfetto.protos.perfetto.trace.perfetto_trace_pb2' 2>/dev/null; }
+schemas() { "$venv/bin/python" -c 'import kubernetes_validate' 2>/dev/null; }
 fetch_extras() {
     followed || fetch dask duckdb joblib numba pytest pytest-xdist
     followed || echo "python: pip could not fetch dask, duckdb, numba and pytest-xdist (see build/venv.log); what needs them is skipped"
@@ -25,6 +27,8 @@ fetch_extras() {
     jobserver || fetch 'ninja>=1.13'
     jobserver || echo "python: pip could not fetch ninja (see build/venv.log); what needs it is skipped"
     definitions || fetch perfetto
+    schemas || fetch 'kubernetes-validate>=1.30'
+    schemas || echo "python: pip could not fetch kubernetes-validate (see build/venv.log); what needs it is skipped"
     definitions || echo "python: pip could not fetch perfetto (see build/venv.log); what needs it is skipped"
 }
 

@@ -1,0 +1,7 @@
+//! numaestro with containers: programs in them come to the manager of the host, or have one of
+//! their own inside; the manifests for Kubernetes are what Kubernetes understands.
+
+mod manifests;
+mod parties;
+#[path = "../user/mod.rs"]
+mod user;
