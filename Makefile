@@ -19,6 +19,7 @@ help:
 	@echo "make test-numa           boot guests with several NUMA nodes and test in them; BOOT=four ONLY=text for a part, ONLY=validate- for the simulator"
 	@echo "make spank               the plugin of Slurm, for the Slurm that is here, in build/client/spank/"
 	@echo "make test-slurm          what runs on a Slurm cluster: one is made of this host for each test"
+	@echo "make test-containers     what runs in containers of Podman, and the manifests for Kubernetes"
 	@echo "make check               format, lints, the project's own checks, C warnings, documentation"
 	@echo "make bench               measure the mixes of programs; BENCH_FLAGS=--quick for a short run"
 	@echo "make repro               check in the simulator what the papers claim; REPRO_FLAGS=--quick for a short run"
@@ -89,14 +90,20 @@ test-numa: packages
 	@$(CARGO) build --quiet -p numaestro-guest
 	@target/debug/numaestro-guest test $(if $(BOOT),--boot $(BOOT)) $(if $(ONLY),--only $(ONLY)) $(GUEST_FLAGS) || [ $$? -eq 77 ]
 
-# One test at a time: each has a cluster of its own.
 spank:
 	@+$(MAKE) -s -C client spank
 
+# One test at a time: each has a cluster of its own.
 test-slurm: rust
 	@scripts/install-packages.sh slurm
 	@$(MAKE) --no-print-directory client kernels
 	$(CARGO) test -p numaestro --test slurm -- --test-threads=1
+
+# One test at a time: they look at who runs where.
+test-containers: rust
+	@scripts/install-packages.sh containers
+	@$(MAKE) --no-print-directory venv client kernels
+	$(CARGO) test -p numaestro --test containers -- --test-threads=1
 
 check: packages
 	$(CARGO) fmt --all --check
@@ -127,5 +134,5 @@ clean:
 	$(CARGO) clean
 	rm -rf build
 
-.PHONY: help rust packages test-packages build binaries examples client kernels test-programs venv demo bench repro sim-bench test test-numa spank test-slurm check install \
-        uninstall deb wheel clean
+.PHONY: help rust packages test-packages build binaries examples client kernels test-programs venv demo bench repro sim-bench test test-numa spank test-slurm test-containers \
+        check install uninstall deb wheel clean

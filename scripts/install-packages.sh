@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian or Ubuntu packages that building, the demo or the tests need, and only those that are missing.
 #
-# usage: scripts/install-packages.sh [--dry-run] build|test|slurm
+# usage: scripts/install-packages.sh [--dry-run] build|test|slurm|containers
 #
 # Whether something is there is found out by using it, not by asking the package manager: a compiler or library that
 # came another way is as good. What is required and cannot be had ends this with an error; the rest is named and left out.
@@ -11,7 +11,7 @@ dry_run=no
 [ "${1-}" = --dry-run ] && { dry_run=yes; shift; }
 group=${1-}
 case $group in
-build | test | slurm) ;;
+build | test | slurm | containers) ;;
 *) sed -n 's/^# usage: //p' "$0" >&2; exit 64 ;;
 esac
 
@@ -31,6 +31,7 @@ has_aarch64() { command -v aarch64-linux-gnu-gcc && command -v qemu-aarch64; }
 has_libraries() { /usr/bin/python3 -s -c 'import numba, numpy, sklearn, xgboost'; }
 has_node() { command -v node && command -v npm; }
 has_slurm() { (PATH=$PATH:/usr/sbin:/usr/local/sbin && command -v slurmctld && command -v slurmd && command -v sbatch && command -v munged); }
+has_podman() { command -v podman && command -v runc; }
 has_parallel() { parallel --version | grep GNU; }
 has_venv() { python3 -c 'import ensurepip, venv' 2>/dev/null; }
 
@@ -47,11 +48,18 @@ probe_all() {
     want "g++" "g++" links g++ c++ "cstdio"
     want "OpenBLAS" "libopenblas-dev" links gcc c cblas.h -lopenblas
     want "oneTBB" "libtbb-dev" links g++ c++ oneapi/tbb.h -std=c++17 -ltbb
-    [ "$group" = build ] || {
+    case $group in test | slurm)
         want "Slurm" "slurm-wlm" has_slurm
         want "the header of Slurm's plugins" "libslurm-dev" links gcc c slurm/spank.h
         want "GNU parallel" "parallel" has_parallel
-    }
+        ;;
+    esac
+    case $group in test | containers)
+        # runc knows every layout of control groups, crun does not.
+        want "Podman with runc" "podman runc" has_podman
+        want "jq" "jq" command -v jq
+        ;;
+    esac
     [ "$group" = test ] || return 0
     want "Python with venv" "python3 python3-venv" has_venv
     want "Debian's libraries of Python" "python3-numpy python3-sklearn python3-numba python3-xgboost" has_libraries
@@ -80,19 +88,20 @@ as_root() {
 
 # Services that come with these packages stay off, now and at the next start of this machine: the tests start what they
 # need by themselves. One that was installed before is left as it is.
-services=(munge slurmd slurmctld)
+units=(munge.service slurmd.service slurmctld.service podman.socket podman.service podman-restart.service podman-auto-update.service
+    podman-auto-update.timer)
 install() (
     policy=/usr/sbin/policy-rc.d new=()
-    for service in "${services[@]}"; do
-        has_file "/lib/systemd/system/$service.service" || new+=("$service")
+    for unit in "${units[@]}"; do
+        has_file "/lib/systemd/system/$unit" || new+=("$unit")
     done
     if [ -d /usr/sbin ] && [ ! -e $policy ]; then
         trap 'as_root rm -f $policy' EXIT
         as_root sh -c "printf '#!/bin/sh\nexit 101\n' >$policy && chmod 755 $policy" || exit 1
     fi
     as_root apt-get install -y -q --no-install-recommends "$@" >"$scratch/apt.log" 2>&1 || exit
-    for service in "${new[@]}"; do
-        ! has_file "/lib/systemd/system/$service.service" || as_root systemctl disable "$service" >>"$scratch/apt.log" 2>&1
+    for unit in "${new[@]}"; do
+        ! has_file "/lib/systemd/system/$unit" || as_root systemctl disable "$unit" >>"$scratch/apt.log" 2>&1
     done
     exit 0
 )

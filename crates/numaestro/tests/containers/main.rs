@@ -3,5 +3,8 @@
 
 mod manifests;
 mod parties;
+mod podman;
+mod pods;
+mod runtime;
 #[path = "../user/mod.rs"]
 mod user;
