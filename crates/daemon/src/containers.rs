@@ -47,7 +47,8 @@ pub(crate) struct Container {
 /// See the file's header.
 #[derive(Debug, Default)]
 pub(crate) struct Containers {
-    settings: config::Containers,
+    /// `None`: this is the manager of one user, which knows no parties.
+    settings: Option<config::Containers>,
     /// Entitlements of named parties.
     named: BTreeMap<String, Entitlement>,
     /// Entitlements of pods and containers without a name.
@@ -57,19 +58,20 @@ pub(crate) struct Containers {
 impl Containers {
     /// Takes the configuration over.
     pub(crate) fn configure(&mut self, config: &Config) {
-        (self.settings, self.named) = (config.containers.clone(), config.parties.clone());
+        (self.settings, self.named) = (Some(config.containers.clone()), config.parties.clone());
     }
 
     /// The container or pod of a process. `None`: it is in none, or they are no parties.
     pub(crate) fn of(&self, pid: u32) -> Option<Container> {
-        self.settings.parties.then(|| self.of_process(&Hierarchies::read(), pid)).flatten()
+        self.settings.is_some().then(|| self.of_process(&Hierarchies::read(), pid)).flatten()
     }
 
     fn of_process(&self, hierarchies: &Hierarchies, pid: u32) -> Option<Container> {
+        let settings = self.settings.as_ref().filter(|settings| settings.parties)?;
         let place = hierarchies.place(pid).ok()?;
         let unit =
             [&place.unified, &place.cpuset, &place.cpu].into_iter().flatten().find_map(|group| Unit::of(group))?;
-        if let Some(name) = self.settings.table.as_ref().and_then(|table| name_in(table, &unit.id)) {
+        if let Some(name) = settings.table.as_ref().and_then(|table| name_in(table, &unit.id)) {
             return Some(Container { party: label(&name), entitled: None });
         }
         let party = format!("{} {}", unit.sort, unit.id);
@@ -106,7 +108,9 @@ impl<'a> Unit<'a> {
     /// The outermost one in the path of a group.
     fn of(group: &'a str) -> Option<Self> {
         let (mut end, mut above, mut in_pods) = (0, "", false);
-        for part in group.strip_prefix('/')?.split('/') {
+        let parts = group.strip_prefix('/')?.split('/');
+        let by_podman = group.starts_with("/libpod_parent/");
+        for part in parts {
             end += 1 + part.len();
             let found = |sort, id| Some(Self { sort, id, group: &group[..end] });
             if in_pods {
@@ -119,9 +123,9 @@ impl<'a> Unit<'a> {
                 }
             } else if ["kubepods", "kubepods.slice"].contains(&part) || part.ends_with("-kubepods.slice") {
                 in_pods = true;
-            } else if let Some(id) = container_in(above, part) {
+            } else if let Some(id) = container_in(above, part, by_podman) {
                 return found("container", id.to_owned());
-            } else if !is_of_engines(above, part) {
+            } else if !by_podman && !is_of_engines(above, part) {
                 return None;
             }
             above = part;
@@ -132,7 +136,7 @@ impl<'a> Unit<'a> {
 
 /// Says whether only root and its engines make groups in this one.
 fn is_of_engines(above: &str, part: &str) -> bool {
-    is_slice(part) && part != "user.slice" || above.is_empty() && ["kubelet", "docker", "libpod_parent"].contains(&part)
+    is_slice(part) && part != "user.slice" || above.is_empty() && ["kubelet", "docker"].contains(&part)
 }
 
 /// Only systemd makes slices.
@@ -150,12 +154,12 @@ fn pod_in(part: &str) -> Option<String> {
     (good && uid.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')).then_some(uid)
 }
 
-/// `docker-ID.scope` and the like; without systemd `/docker/ID`, `/libpod_parent/libpod-ID`.
-fn container_in<'a>(above: &str, part: &'a str) -> Option<&'a str> {
+/// `docker-ID.scope` and the like; without systemd `/docker/ID` and `/libpod_parent/…/libpod-ID`.
+fn container_in<'a>(above: &str, part: &'a str, by_podman: bool) -> Option<&'a str> {
     let id = match part.strip_suffix(".scope") {
         Some(scope) => ["docker-", "libpod-", "nerdctl-"].into_iter().find_map(|engine| scope.strip_prefix(engine))?,
         None if above == "docker" => part,
-        None if above == "libpod_parent" => part.strip_prefix("libpod-")?,
+        None if by_podman => part.strip_prefix("libpod-")?,
         None => return None,
     };
     (id.len() == ID_DIGITS && id.bytes().all(|byte| byte.is_ascii_hexdigit())).then_some(id)
@@ -255,6 +259,7 @@ mod tests {
             "/docker/ID",
             "/machine.slice/libpod-ID.scope/container",
             "/libpod_parent/libpod-ID",
+            "/libpod_parent/a-pod/libpod-ID/container",
             "/system.slice/nerdctl-ID.scope",
             // A node of kind: all its pods are in one container.
             "/system.slice/docker-ID.scope/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-pod1_2.slice/cri-containerd-ID.scope",
@@ -270,11 +275,15 @@ mod tests {
             "/",
             "",
             "/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-ID.scope",
+            "/user.slice/user-1000.slice/docker-ID.scope",
             "/user.slice/user-1000.slice/user@1000.service/kubepods.slice/kubepods-pod1_2.slice/x.scope",
             "/system.slice/some.service/kubepods/pod1/ID",
             "/system.slice/some.service/docker-ID.scope",
             "/system.slice/docker-12.scope",
             "/docker",
+            "/docker/sub/ID",
+            "/libpod_parent/conmon",
+            "/other/libpod_parent/libpod-ID",
             "/kubepods.slice/kubepods-burstable.slice",
             "/kubepods/burstable",
             "/kubepods/other/pod1",
@@ -383,6 +392,9 @@ mod tests {
 
     #[test]
     fn containers_are_no_parties_where_the_administrator_says_so() {
-        assert_eq!(containers("[containers]\nparties = false").of(std::process::id()), None);
+        let (_root, hierarchies) = system(TWO, "0::/kubepods/pod1/c\n", &[]);
+        assert!(containers("").of_process(&hierarchies, 40).is_some());
+        assert_eq!(containers("[containers]\nparties = false").of_process(&hierarchies, 40), None);
+        assert_eq!(Containers::default().of_process(&hierarchies, 40), None, "the manager of one user");
     }
 }
