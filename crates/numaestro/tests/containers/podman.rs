@@ -25,11 +25,17 @@ const OF_CONTAINERS: [&str; 8] =
     ["run", "--rm", "--network", "none", "--ulimit", "nofile=1024:1024", "--ulimit", "nproc=1024:1024"];
 /// Programs below Podman that make the containers. The first does not know hybrid control groups.
 const RUNTIMES: [&str; 2] = ["crun", "runc"];
+/// Locks in files of its own: the usual ones are the whole machine's.
+const SETTINGS: &str = "[engine]\nlock_type = \"file\"\n";
+/// The control group of all containers of Podman, in every hierarchy.
+const ENGINE: &str = "libpod_parent";
 
 pub struct Podman {
     /// A user with a directory for the test.
     pub user: User,
     runtime: &'static str,
+    /// The control group of this test's containers.
+    group: String,
 }
 
 /// A root directory with these programs in `/bin`.
@@ -47,7 +53,9 @@ impl Podman {
         if !Command::new("podman").arg("--version").output().is_ok_and(|output| output.status.success()) {
             return Err("podman is not here".to_owned());
         }
-        let mut podman = Self { user: User::new(), runtime: "" };
+        let group = format!("/{ENGINE}/numaestro-test-{}", std::process::id());
+        let mut podman = Self { user: User::new(), runtime: "", group };
+        std::fs::write(podman.user.path("containers.conf"), SETTINGS).expect("written");
         fill(&podman.root(), programs);
         let mut refusals = Vec::new();
         for runtime in RUNTIMES {
@@ -68,13 +76,12 @@ impl Podman {
 
     pub fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new("podman");
-        command
-            .args(WORDS)
-            .args(["--runtime", self.runtime])
-            .arg("--root")
-            .arg(self.user.path("store"))
-            .arg("--runroot")
-            .arg(self.user.path("state"));
+        command.args(WORDS).args(["--runtime", self.runtime]);
+        for (option, directory) in [("--root", "store"), ("--runroot", "state"), ("--tmpdir", "scratch")] {
+            command.arg(option).arg(self.user.path(directory));
+        }
+        command.arg(format!("--runtime-flag=root={}", self.user.path("runtime").display()));
+        command.env("CONTAINERS_CONF", self.user.path("containers.conf"));
         command.args(words).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
@@ -82,7 +89,12 @@ impl Podman {
     /// A command in a container of its own.
     pub fn run(&self, options: &[&str], words: &[&str]) -> Command {
         let mut command = self.command(&OF_CONTAINERS);
-        command.args(options).arg("--rootfs").arg(self.root()).args(words);
+        command
+            .arg(format!("--cgroup-parent={}", self.group))
+            .args(options)
+            .arg("--rootfs")
+            .arg(self.root())
+            .args(words);
         command
     }
 
@@ -113,6 +125,26 @@ impl Podman {
     }
 }
 
+/// Where control groups are mounted, in either version.
+fn hierarchies() -> Vec<PathBuf> {
+    let mounts = std::fs::read_to_string("/proc/mounts").unwrap_or_default();
+    let point = |line: &str| {
+        let words: Vec<&str> = line.split(' ').collect();
+        words.get(2).is_some_and(|sort| ["cgroup", "cgroup2"].contains(sort)).then(|| PathBuf::from(words[1]))
+    };
+    mounts.lines().filter_map(point).collect()
+}
+
+/// Removes a control group and those below it.
+fn remove_empty(group: &Path) {
+    for entry in std::fs::read_dir(group).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|sort| sort.is_dir()) {
+            remove_empty(&entry.path());
+        }
+    }
+    let _ = std::fs::remove_dir(group);
+}
+
 /// What a command said that must have worked.
 #[track_caller]
 pub fn ok(output: &Output) -> String {
@@ -132,14 +164,26 @@ impl Drop for Podman {
         for point in own {
             let _ = Command::new("umount").args(["--lazy", point]).output();
         }
+        // The engine cleans up by a process of its own.
+        let gone = (0..3000).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            self.processes().is_empty()
+        });
+        // On some layouts the engine leaves the groups of its containers. Only empty ones can be
+        // removed.
+        let trees = hierarchies();
+        let groups: Vec<PathBuf> = trees.iter().map(|tree| tree.join(&self.group[1..])).collect();
+        for group in &groups {
+            remove_empty(group);
+            let _ = std::fs::remove_dir(group.with_file_name("conmon"));
+            let _ = std::fs::remove_dir(group.parent().expect("the engine's"));
+        }
         if std::thread::panicking() {
             return;
         }
         assert_eq!(left.unwrap_or_default().trim(), "", "containers are left behind");
-        let gone = (0..500).any(|_| {
-            std::thread::sleep(std::time::Duration::from_millis(10));
-            self.processes().is_empty()
-        });
+        let groups: Vec<_> = groups.iter().filter(|group| group.exists()).collect();
+        assert!(groups.is_empty(), "left behind: {groups:#?}");
         assert!(gone, "left behind: {:#?}", self.processes());
     }
 }

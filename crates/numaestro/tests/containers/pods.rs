@@ -1,6 +1,7 @@
 //! Pods as parties. There is no Kubernetes: the test makes control groups with the names that the
 //! kubelet gives them, and puts processes into them.
 
+use crate::turn;
 use crate::user::{Mortal, User, json, start, until};
 use numaestro_skip::skip;
 use serde_json::Value;
@@ -92,6 +93,7 @@ fn comes_to(user: &User, expected: &[(&str, u64, bool)]) {
 
 #[test]
 fn the_machine_is_divided_among_pods_first() {
+    let _turn = turn();
     let mut groups = match Groups::new() {
         Ok(groups) => groups,
         Err(reason) => skip!("{reason}"),

@@ -1,6 +1,7 @@
 //! Programs in containers of Podman: with the manager of the host, and with one of their own.
 
 use crate::podman::{Podman, ok};
+use crate::turn;
 use crate::user::{Mortal, User, json, kill, start, text, until};
 use numaestro_skip::skip;
 use serde_json::Value;
@@ -96,6 +97,7 @@ fn end(podman: &Podman, name: &str, mut container: Mortal) {
 
 #[test]
 fn programs_in_a_container_come_to_the_manager_of_the_host() {
+    let _turn = turn();
     if let Some(reason) = missing() {
         skip!("{reason}");
     }
@@ -177,6 +179,7 @@ fn nothing_may_be_asked_from_inside(podman: &Podman, options: &[&str]) {
 
 #[test]
 fn a_cpuset_and_a_quota_of_the_container_bound_its_programs() {
+    let _turn = turn();
     if let Some(reason) = missing() {
         skip!("{reason}");
     }
@@ -207,6 +210,7 @@ fn a_cpuset_and_a_quota_of_the_container_bound_its_programs() {
 
 #[test]
 fn a_manager_inside_divides_the_container() {
+    let _turn = turn();
     if let Some(reason) = missing() {
         skip!("{reason}");
     }
