@@ -159,13 +159,14 @@ void nm_adopt_nobody(void)
         sched_yield();
     struct nm_target target;
     if (!nm_client.alone && nm_read_target(nm_client.page, &target)) {
-        struct nm_cpuset original;
+        struct nm_cpuset alone;
         unsigned count = 0;
-        if (nm_original(&original))
-            target.cpuset = original;
+        bool known = nm_alone(&alone);
+        if (known)
+            target.cpuset = alone;
         for (unsigned i = 0; i < NM_CPUSET_WORDS; i++)
             count += (unsigned)__builtin_popcountll(target.cpuset.words[i]);
-        target.count = nm_original(&original) ? count : UINT32_MAX;
+        target.count = known ? count : UINT32_MAX;
         target.flags = NM_FLAG_RELEASED;
         nm_client.alone = true;
         carry_out(nm_client.page, &target, false);

@@ -18,6 +18,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -68,17 +69,27 @@ __attribute__((constructor)) static void read_socket_path(void)
  * path. */
 static struct nm_cpuset original;
 static bool has_original;
+/* The mask that the program began with, where nobody told it more: in containers, no `run` does. */
+static struct nm_cpuset born;
+static bool has_born;
 
 __attribute__((constructor)) static void read_original(void)
 {
     const char *list = getenv("NUMAESTRO_CPUS_ALL");
     has_original = list && nm_cpuset_parse(list, &original);
+    has_born = !has_original && syscall(SYS_sched_getaffinity, 0, sizeof born.words, born.words) > 0;
 }
 
 bool nm_original(struct nm_cpuset *set)
 {
     *set = original;
     return has_original;
+}
+
+bool nm_alone(struct nm_cpuset *set)
+{
+    *set = has_original ? original : born;
+    return has_original || has_born;
 }
 
 static int connect_manager(void)

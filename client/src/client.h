@@ -70,6 +70,7 @@ enum nm_place {
 
 /* attach.c */
 bool nm_original(struct nm_cpuset *set);    /* the mask that the user gave; false if it is not known here */
+bool nm_alone(struct nm_cpuset *set);       /* the mask without any manager: the same, or that of the program's start */
 bool nm_attach(bool reattach);              /* may take up to 200 ms when the manager is busy; false = unmanaged */
 void nm_notice(unsigned kind, uint32_t value, uint32_t second);
 long nm_ask(const void *question, size_t bytes, void *answer, size_t room); /* bytes of the answer, -1 if there is none */
