@@ -48,13 +48,8 @@ fn way_in(user: &User) -> Vec<String> {
 
 /// The manager of all users, in a directory of the test.
 fn manager(user: &User) -> Mortal {
-    let settings = format!(
-        "unmanaged = false\n[recording]\non = false\n[containers]\ntable = \"{}\"\n[parties.solo]\nmax = 1\n",
-        user.path("table").display()
-    );
-    std::fs::write(user.path("config.toml"), settings).expect("written");
     let mut daemon = user.command(["daemon", "--system", "--dir"]);
-    daemon.arg(user.path("run")).arg("--config").arg(user.path("config.toml"));
+    daemon.arg(user.path("run")).arg("--config").arg(settings(user));
     let log = std::fs::File::options().create(true).append(true).open(user.path("log")).expect("a log");
     let manager = start(daemon.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log));
     until("a manager", || json(&user.output(["status", "--json"]))["running"] == true);
@@ -90,9 +85,33 @@ fn begin(podman: &Podman, name: &str, options: &[&str], words: &[&str]) -> (Mort
 }
 
 fn end(podman: &Podman, name: &str, mut container: Mortal) {
+    let id = podman.expect(&["inspect", "--format", "{{.Id}}", name]).trim().to_owned();
     let _ = podman.expect(&["kill", name]);
     let _ = container.wait();
-    until("no container", || podman.ids().is_empty());
+    until("no container", || !podman.ids().contains(&id));
+}
+
+/// Settings of the manager of all users.
+fn settings(user: &User) -> PathBuf {
+    let settings = format!(
+        "unmanaged = false\ncgroups = \"off\"\n[recording]\non = false\n[containers]\ntable = \"{}\"\n[parties.solo]\nmax = 1\n",
+        user.path("table").display()
+    );
+    std::fs::write(user.path("config.toml"), settings).expect("written");
+    user.path("config.toml")
+}
+
+/// Kills the manager's guard, which would give affinities back by itself.
+fn kill_guard(user: &User) {
+    let place = user.place.path().display().to_string();
+    for process in std::fs::read_dir("/proc").expect("/proc").flatten() {
+        let read = |name: &str| text(&std::fs::read(process.path().join(name)).unwrap_or_default());
+        if read("comm").trim() == "numaestro-guard" && read("cmdline").contains(&place) {
+            kill("KILL", &process.file_name().to_string_lossy());
+            return;
+        }
+    }
+    panic!("no guard");
 }
 
 #[test]
@@ -142,6 +161,7 @@ fn programs_in_a_container_come_to_the_manager_of_the_host() {
     // Without a manager it runs on, with all processors; the next one has it again, and knows its
     // party by name.
     std::fs::write(user.path("table"), format!("{id} solo\n")).expect("written");
+    kill_guard(user);
     first.kill().expect("killed");
     first.wait().expect("ends");
     until("all processors without a manager", || processors_of(pid) == processors_of(std::process::id().into()));
@@ -156,6 +176,47 @@ fn programs_in_a_container_come_to_the_manager_of_the_host() {
     end(&podman, "inside", inside);
     until("nobody", || apps(user).is_empty());
     ok(&user.output(["stop"]));
+}
+
+/// As the `DaemonSet` has it.
+#[test]
+fn a_manager_in_a_container_with_the_hosts_processes_manages_other_containers() {
+    let _turn = turn();
+    if let Some(reason) = missing() {
+        skip!("{reason}");
+    }
+    let podman = match Podman::new(&[&kernel(), &command()]) {
+        Ok(podman) => podman,
+        Err(reason) => skip!("{reason}"),
+    };
+    let user = &podman.user;
+    std::fs::create_dir(user.path("run")).expect("a directory");
+    let sockets = format!("--volume={}:/run/numaestro", user.path("run").display());
+    let settings = format!("--volume={}:/etc/numaestro/config.toml:ro", settings(user).display());
+    let options = ["--privileged", "--pid=host", &sockets, &settings];
+    let manager = || begin(&podman, "manager", &options, &["numaestro", "daemon", "--system"]).0;
+    let way_in = way_in(user);
+    let way_in: Vec<&str> = way_in.iter().map(String::as_str).collect();
+    let divided = || {
+        let apps = json(&user.output(["status", "--json"]))["apps"].as_array().cloned().unwrap_or_default();
+        apps.len() == 2 && apps.iter().all(|app| app["count"] == 1 && app["shared"] == false)
+    };
+
+    let first = manager();
+    until("a manager", || json(&user.output(["status", "--json"]))["running"] == true);
+    let programs = ["a", "b"].map(|name| begin(&podman, name, &way_in, &["sor", "--json", "--reps", LONG]).0);
+    until("both, with a processor each", divided);
+    let pids: Vec<u64> = apps(user).iter().filter_map(|app| app["pid"].as_u64()).collect();
+    end(&podman, "manager", first);
+    let all = processors_of(std::process::id().into());
+    until("all processors without a manager", || pids.iter().all(|pid| processors_of(*pid) == all));
+    let second = manager();
+    until("the next manager has both", divided);
+    for (name, program) in ["a", "b"].into_iter().zip(programs) {
+        end(&podman, name, program);
+    }
+    until("nobody", || apps(user).is_empty());
+    end(&podman, "manager", second);
 }
 
 /// Not even root in a container is anybody for the manager of the host.
