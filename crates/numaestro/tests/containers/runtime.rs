@@ -150,8 +150,6 @@ fn programs_in_a_container_come_to_the_manager_of_the_host() {
     let beside = podman.run(&options, &["sor", "--json", "--reps", SHORT]).output().expect("podman");
     assert_eq!(checksum(&ok(&beside)), plain);
     nothing_may_be_asked_from_inside(&podman, &options);
-    drop(host);
-    until("all processors", || apps(user).iter().any(|app| app["pid"] == pid && app["count"] == 2));
 
     // The manager's number means nothing in there, and is not taken for that of a dead one.
     std::thread::sleep(SOME_LOOKS.saturating_sub(attached.elapsed()));
@@ -165,6 +163,7 @@ fn programs_in_a_container_come_to_the_manager_of_the_host() {
     first.kill().expect("killed");
     first.wait().expect("ends");
     until("all processors without a manager", || processors_of(pid) == processors_of(std::process::id().into()));
+    drop(host);
     let _second = manager(user);
     until("the program, as the party that the table names", || {
         apps(user).iter().any(|app| app["pid"] == pid && app["count"] == 1)
