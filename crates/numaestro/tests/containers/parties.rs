@@ -57,5 +57,9 @@ fn a_line_for_each_pod_with_the_label() {
         assert!(!output.status.success(), "{wrong}");
         assert_eq!(read("parties/table"), table, "it stays as it is: {wrong}");
     }
+    std::fs::write(user.path("answer"), PODS.replace("numaestro.io/party\":\"solvers", "other\":\"solvers"))
+        .expect("written");
+    assert!(look().status.success());
+    assert_eq!(read("parties/table"), "8a1b5d0ccd2f6a6d0c9f6e4f0b1e2d3c kube-system/system\n", "pods go, too");
     assert_eq!(std::fs::read_dir(user.path("parties")).expect("a directory").count(), 1, "nothing else is left");
 }
