@@ -2,6 +2,7 @@
 //! their own inside; the manifests for Kubernetes are what Kubernetes understands.
 
 mod manifests;
+mod namespaces;
 mod parties;
 mod podman;
 mod pods;

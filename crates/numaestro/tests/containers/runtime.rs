@@ -11,15 +11,15 @@ use std::time::{Duration, Instant};
 
 /// Repetitions that take a moment, and such that never end.
 const SHORT: &str = "300";
-const LONG: &str = "1000000000";
+pub const LONG: &str = "1000000000";
 /// The helper thread looks for its manager every two seconds.
-const SOME_LOOKS: Duration = Duration::from_secs(7);
+pub const SOME_LOOKS: Duration = Duration::from_secs(7);
 
-fn kernel() -> PathBuf {
+pub fn kernel() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../build/kernels/gcc/sor")
 }
 
-fn shim() -> PathBuf {
+pub fn shim() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../build/client")
 }
 
@@ -28,7 +28,7 @@ fn command() -> PathBuf {
 }
 
 /// The reason why no test here can run.
-fn missing() -> Option<&'static str> {
+pub fn missing() -> Option<&'static str> {
     if !kernel().exists() || !shim().join("libnumaestro_preload.so").exists() {
         return Some("the load programs are not built: make client kernels");
     }
@@ -47,7 +47,7 @@ fn way_in(user: &User) -> Vec<String> {
 }
 
 /// The manager of all users, in a directory of the test.
-fn manager(user: &User) -> Mortal {
+pub fn manager(user: &User) -> Mortal {
     let mut daemon = user.command(["daemon", "--system", "--dir"]);
     daemon.arg(user.path("run")).arg("--config").arg(settings(user));
     let log = std::fs::File::options().create(true).append(true).open(user.path("log")).expect("a log");
@@ -56,7 +56,7 @@ fn manager(user: &User) -> Mortal {
     manager
 }
 
-fn apps(user: &User) -> Vec<Value> {
+pub fn apps(user: &User) -> Vec<Value> {
     json(&user.output(["status", "--json"]))["apps"].as_array().cloned().unwrap_or_default()
 }
 
