@@ -155,7 +155,10 @@ pub fn ok(output: &Output) -> String {
 impl Drop for Podman {
     fn drop(&mut self) {
         let left = self.command(&["ps", "--all", "--quiet"]).output().map(|output| text(&output.stdout));
-        let _ = self.command(&["rm", "--all", "--force", "--time", "0"]).output();
+        // A container that is being made is there a moment later.
+        for _ in 0..3 {
+            let _ = self.command(&["rm", "--all", "--force", "--time", "0"]).output();
+        }
         let _ = self.user.output(["stop"]);
         // The engine keeps its store mounted.
         let mounts = std::fs::read_to_string("/proc/mounts").unwrap_or_default();

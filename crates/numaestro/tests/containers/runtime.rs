@@ -77,7 +77,7 @@ fn begin(podman: &Podman, name: &str, options: &[&str], words: &[&str]) -> (Mort
     let options = [&["--name", name], options].concat();
     let container = start(podman.run(&options, words).stdout(Stdio::null()).stderr(Stdio::null()));
     until("a container", || {
-        let listed = podman.command(&["ps", "--quiet", "--no-trunc", "--filter", &format!("name={name}")]).output();
+        let listed = podman.command(&["ps", "--quiet", "--no-trunc", "--filter", &format!("name=^{name}$")]).output();
         listed.is_ok_and(|listed| !listed.stdout.is_empty())
     });
     let id = podman.expect(&["inspect", "--format", "{{.Id}}", name]).trim().to_owned();
