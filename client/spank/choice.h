@@ -18,8 +18,8 @@ struct choice {
     char policy[CHOICE_POLICY_MAX]; /* empty: that of the node */
 };
 
-/* Reads [POLICY|on|off][,malleable:MIN-MAX]; NULL is `on`. Gives NULL, or what is wrong with it: a clause that
- * stays valid. `choice` changes only if nothing is wrong. */
+/* Reads [POLICY|on|off][,malleable:MIN-MAX]; NULL is `on`. Gives NULL, or the mistake: a clause
+ * that stays valid. `choice` changes only if there is none. */
 const char *choice_read(const char *text, struct choice *choice);
 
 /* One request of the manager, as JSON with its newline. Gives its length; 0 if it does not fit. */

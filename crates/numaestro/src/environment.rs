@@ -137,8 +137,8 @@ impl Environment {
         }
     }
 
-    /// Takes back what [`Self::prepare`] has set, as far as it can: bindings that it has removed are
-    /// lost. `is_shim` tells our library from others.
+    /// Takes back what [`Self::prepare`] has set, as far as it can: bindings that it has removed
+    /// are lost. `is_shim` tells our library from others.
     pub fn undo(&mut self, is_shim: impl Fn(&OsStr) -> bool) {
         for name in self.names().into_iter().filter(|name| name.starts_with("NUMAESTRO_")) {
             self.remove(&name);

@@ -112,11 +112,11 @@ fn jobs_are_registered_with_their_steps_their_policy_and_their_range() {
     assert!(!user.output(["jobs", "set", "999", "--max", "1"]).status.success());
 
     // A next manager knows the jobs, and that one of them asks for a policy.
-    let used = jobs(user)[0]["used"]["used_s"].clone();
+    let time = jobs(user)[0]["used"]["used_s"].clone();
     drop(first);
     let next = manager(user, &settings);
     until("both jobs again", || jobs(user).len() == 2 && jobs(user).iter().all(|job| job["has"] == 1.0));
-    assert!(jobs(user)[0]["used"]["used_s"].as_f64() > used.as_f64(), "the time before the kill counts");
+    assert!(jobs(user)[0]["used"]["used_s"].as_f64() > time.as_f64(), "the time before the kill counts");
     // The same after an orderly end.
     assert!(user.output(["stop"]).status.success());
     drop(next);
@@ -133,10 +133,10 @@ fn jobs_are_registered_with_their_steps_their_policy_and_their_range() {
     let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     assert_eq!(lines.iter().map(|line| line["job"].to_string()).collect::<Vec<_>>(), [other, number.to_string()]);
     assert!(lines.iter().all(|line| line["used_s"].as_f64() > Some(0.0) && line["cpus"] == 2), "{lines:?}");
-    // Both were allocated two processors of two: each owns one while the other is there, and two alone.
+    // Both were allocated two processors of two: each owns one while the other is there.
     for line in &lines {
-        let [used, lent, borrowed] = ["used_s", "lent_s", "borrowed_s"].map(|key| line[key].as_f64().expect("a time"));
-        assert!(lent <= used && borrowed <= used, "{line}");
+        let [had, lent, borrowed] = ["used_s", "lent_s", "borrowed_s"].map(|key| line[key].as_f64().expect("a time"));
+        assert!(lent <= had && borrowed <= had, "{line}");
     }
     assert!(!user.path("run").join("jobs.json").exists(), "nothing is kept of jobs that have ended");
 }

@@ -78,12 +78,12 @@ impl Parties {
         self.usable.resize(slots, 0);
         self.usable[slot as usize] = usable;
         let by_all = self.usable.iter().map(|&usable| u64::from(jobs.allocated(usable))).sum();
-        let party = |&usable: &u32| match usable {
-            0 => Party::default(),
-            _ => {
-                let own = own_of_job(jobs.allocated(usable).into(), by_all, host.usable as u64);
-                jobs.party(usable, own as u32)
+        let party = |&usable: &u32| {
+            if usable == 0 {
+                return Party::default();
             }
+            let own = own_of_job(jobs.allocated(usable).into(), by_all, host.usable as u64);
+            jobs.party(usable, own as u32)
         };
         let parties: Vec<Party> = self.usable.iter().map(party).collect();
         if parties != self.told {
