@@ -20,6 +20,7 @@ help:
 	@echo "make spank               the plugin of Slurm, for the Slurm that is here, in build/client/spank/"
 	@echo "make test-slurm          what runs on a Slurm cluster: one is made of this host for each test"
 	@echo "make test-containers     what runs in containers of Podman, and the manifests for Kubernetes"
+	@echo "make test-mpi            ranks of Open MPI and MPICH that lend to each other"
 	@echo "make check               format, lints, the project's own checks, C warnings, documentation"
 	@echo "make bench               measure the mixes of programs; BENCH_FLAGS=--quick for a short run"
 	@echo "make repro               check in the simulator what the papers claim; REPRO_FLAGS=--quick for a short run"
@@ -93,6 +94,12 @@ test-numa: packages
 spank:
 	@+$(MAKE) -s -C client spank
 
+# Ranks of MPI on this host, with each implementation that is here.
+test-mpi: rust
+	@scripts/install-packages.sh mpi
+	@$(MAKE) --no-print-directory test-programs
+	$(CARGO) test -p numaestro --test mpi -- --test-threads=1
+
 # One test at a time: each has a cluster of its own.
 test-slurm: rust
 	@scripts/install-packages.sh slurm
@@ -134,5 +141,5 @@ clean:
 	$(CARGO) clean
 	rm -rf build
 
-.PHONY: help rust packages test-packages build binaries examples client kernels test-programs venv demo bench repro sim-bench test test-numa spank test-slurm test-containers \
-        check install uninstall deb wheel clean
+.PHONY: help rust packages test-packages build binaries examples client kernels test-programs venv demo bench repro sim-bench test test-numa spank test-slurm test-mpi \
+        test-containers check install uninstall deb wheel clean

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian or Ubuntu packages that building, the demo or the tests need, and only those that are missing.
 #
-# usage: scripts/install-packages.sh [--dry-run] build|test|slurm|containers
+# usage: scripts/install-packages.sh [--dry-run] build|test|slurm|mpi|containers
 #
 # Whether something is there is found out by using it, not by asking the package manager: a compiler or library that
 # came another way is as good. What is required and cannot be had ends this with an error; the rest is named and left out.
@@ -11,7 +11,7 @@ dry_run=no
 [ "${1-}" = --dry-run ] && { dry_run=yes; shift; }
 group=${1-}
 case $group in
-build | test | slurm | containers) ;;
+build | test | slurm | mpi | containers) ;;
 *) sed -n 's/^# usage: //p' "$0" >&2; exit 64 ;;
 esac
 
@@ -32,6 +32,9 @@ has_libraries() { /usr/bin/python3 -s -c 'import numba, numpy, sklearn, xgboost'
 has_node() { command -v node && command -v npm; }
 has_slurm() { (PATH=$PATH:/usr/sbin:/usr/local/sbin && command -v slurmctld && command -v slurmd && command -v sbatch && command -v munged); }
 has_podman() { command -v podman && command -v runc; }
+# Debian's names: both can be installed side by side, and the alternatives `mpicc` and `mpirun` lead to one of them.
+has_open_mpi() { links mpicc.openmpi c mpi.h && command -v mpirun.openmpi; }
+has_mpich() { links mpicc.mpich c mpi.h && command -v mpirun.mpich; }
 has_parallel() { parallel --version | grep GNU; }
 has_venv() { python3 -c 'import ensurepip, venv' 2>/dev/null; }
 
@@ -48,6 +51,11 @@ probe_all() {
     want "g++" "g++" links g++ c++ "cstdio"
     want "OpenBLAS" "libopenblas-dev" links gcc c cblas.h -lopenblas
     want "oneTBB" "libtbb-dev" links g++ c++ oneapi/tbb.h -std=c++17 -ltbb
+    case $group in test | mpi)
+        want "Open MPI" "openmpi-bin libopenmpi-dev" has_open_mpi
+        want "MPICH" "mpich libmpich-dev" has_mpich
+        ;;
+    esac
     case $group in test | slurm)
         want "Slurm" "slurm-wlm" has_slurm
         want "the header of Slurm's plugins" "libslurm-dev" links gcc c slurm/spank.h

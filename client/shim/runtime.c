@@ -42,7 +42,7 @@ static uintptr_t base_of(void *symbol)
 }
 
 /* The symbol `name` that the object of `address` would see if this library were not there. */
-static void *symbol_for(uintptr_t address, const char *name)
+void *nm_symbol_for(uintptr_t address, const char *name)
 {
     static const char own = 0;
     Dl_info info;
@@ -167,13 +167,13 @@ static struct nm_runtime *make(uintptr_t base, void *symbol)
 
 uintptr_t nm_runtime_base(uintptr_t address)
 {
-    return base_of(symbol_for(address, "omp_get_level"));
+    return base_of(nm_symbol_for(address, "omp_get_level"));
 }
 
 struct nm_runtime *nm_runtime_of(uintptr_t address)
 {
     int saved = errno;
-    void *symbol = symbol_for(address, "omp_get_level");
+    void *symbol = nm_symbol_for(address, "omp_get_level");
     uintptr_t base = base_of(symbol);
     struct nm_runtime *found = NULL;
     if (base) {

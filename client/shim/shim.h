@@ -129,6 +129,7 @@ struct nm_runtime *nm_runtime_of(uintptr_t address);            /* by any addres
 struct nm_runtime *nm_runtime_at(const void *return_address);  /* the same, cached by call site */
 void *nm_runtime_symbol(const struct nm_runtime *runtime, const char *name);
 uintptr_t nm_object_of(uintptr_t address, const char **name);
+void *nm_symbol_for(uintptr_t address, const char *name); /* that code there would call without this library; NULL if none */
 uintptr_t nm_runtime_base(uintptr_t address); /* load address of the runtime that code there means; 0 = none */
 struct nm_runtime *nm_runtime_next(struct nm_runtime *after);
 void nm_runtimes_flush(void);
@@ -294,6 +295,10 @@ int nm_caller_create(pthread_t *thread, const pthread_attr_t *attributes, void *
 void nm_tcm_allow(uint32_t count);          /* as nm_setters_apply */
 bool nm_tcm_serves(uintptr_t base);         /* whether the object at this address follows its permits */
 const char *nm_tcm_file(const char *file);  /* the file to open where the program asks for this one */
+
+/* mpi.c */
+bool nm_mpi_yields_in_vain(void); /* a rank that waits yields, and has no need to */
+void nm_mpi_flush(void);          /* code has been unloaded */
 
 /* hooks.c */
 void nm_look_after(void); /* a library is there that is told: attaches, and starts who tells it */

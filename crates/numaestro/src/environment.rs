@@ -14,6 +14,8 @@ pub const SPIN_COUNT: &str = "300089";
 const CPUS_ALL: &str = "NUMAESTRO_CPUS_ALL";
 /// What pools that are sized once are sized for.
 const POOL: &str = "NUMAESTRO_POOL";
+/// A rank of Open MPI that looks for messages in vain says so; the shim then lets it sleep.
+const YIELDS: &str = "OMPI_MCA_mpi_yield_when_idle";
 /// Bind threads outside the processors given when they are created later.
 const BINDING: [&str; 4] = ["OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY", "KMP_AFFINITY"];
 
@@ -117,6 +119,10 @@ impl Environment {
             self.set("GOMP_SPINCOUNT", OsStr::new(SPIN_COUNT));
             changes.push(format!("GOMP_SPINCOUNT={SPIN_COUNT} (the shim adjusts waiting)"));
         }
+        if self.get(YIELDS).is_none() {
+            self.set(YIELDS, OsStr::new("1"));
+            changes.push(format!("{YIELDS}=1 (ranks of Open MPI that wait lend processors)"));
+        }
         for name in BINDING {
             if let Some(value) = self.get(name) {
                 self.remove(name);
@@ -214,7 +220,8 @@ mod tests {
                 "NUMAESTRO_FOLD=kernel",
                 "NUMAESTRO_LIBRARIES=libx*=leave",
                 "NUMAESTRO_POOL=whole:4",
-                "GOMP_SPINCOUNT=300089"
+                "GOMP_SPINCOUNT=300089",
+                "OMPI_MCA_mpi_yield_when_idle=1"
             ]
         );
     }
@@ -222,9 +229,10 @@ mod tests {
     #[test]
     fn the_users_waiting_policy_wins() {
         for own in ["GOMP_SPINCOUNT=7", "OMP_WAIT_POLICY=passive"] {
-            let mut it = environment(&[own]);
+            let mut it = environment(&[own, "OMPI_MCA_mpi_yield_when_idle=0"]);
             it.prepare(Path::new("/a"), "0", None, &Told::default());
-            assert_eq!(shown(&it), [own, "NUMAESTRO_CPUS_ALL=0", "NUMAESTRO_ATTACH=/a", "NUMAESTRO_POOL=whole:1"]);
+            let ours = ["NUMAESTRO_CPUS_ALL=0", "NUMAESTRO_ATTACH=/a", "NUMAESTRO_POOL=whole:1"];
+            assert_eq!(shown(&it), [&[own, "OMPI_MCA_mpi_yield_when_idle=0"], &ours[..]].concat());
         }
     }
 

@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# Two ranks of MPI on two processors, the second with twice the work of the first, and a reduction over both after each
+# piece: under one manager, where the rank that waits lends its processor (lending); the same where it spins
+# (NUMAESTRO_LIBRARIES, leave); and without numaestro, one thread a rank and a processor for each (pinned). Then messages to
+# and fro between two ranks that only wait for each other, and messages after two milliseconds of waiting. Interleaved
+# rounds; seconds as the program measures them, launch not included; ratios of medians.
+#
+# usage: bench/mpi_imbalance.sh [ROUNDS]   after `make build test-programs`; needs Open MPI or MPICH
+#                                          (scripts/install-packages.sh mpi), taskset and two processors
+#        SWEEPS=N ITERATIONS=N             the work of the first rank in a piece, and the pieces [default: 200, 20]
+set -eu -o pipefail
+cd "$(dirname "$0")/.."
+rounds=${1:-5} sweeps=${SWEEPS:-200} iterations=${ITERATIONS:-20}
+numaestro=$PWD/target/release/numaestro
+dir=$(mktemp -d)
+end() {
+    "$numaestro" --dir "$dir/manager" stop >/dev/null 2>&1 || true
+    rm -rf "$dir"
+}
+trap end EXIT
+mkdir "$dir/manager"
+"$numaestro" --dir "$dir/manager" daemon --cpus 0,1 --ignore-unmanaged --idle-exit 0 >"$dir/log" 2>&1 &
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+
+# ranks IMPLEMENTATION HOW WORDS...: the program's line of JSON.
+ranks() {
+    local launcher=mpirun.$1 program=$PWD/build/tests/$1/ranks how=$2
+    shift 2
+    local run=("$numaestro" --dir "$dir/manager" run -- "$launcher" -n 2 "$program" "$@")
+    case $how in
+        lending) OMP_NUM_THREADS=2 "${run[@]}" ;;
+        spinning) OMP_NUM_THREADS=2 NUMAESTRO_LIBRARIES=libopen-pal=leave,libmpich=leave "${run[@]}" ;;
+        whole) OMP_NUM_THREADS=2 OMP_WAIT_POLICY=passive taskset -c 0,1 "$launcher" -n 2 "$program" "$@" ;;
+        pinned)
+            OMP_NUM_THREADS=1 "$launcher" -n 2 sh -c \
+                'exec taskset -c "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" "$@"' rank "$program" "$@" ;;
+    esac
+}
+field() { sed -n "s/.*\"$1\":\"\{0,1\}\([0-9a-f.]*\).*/\1/p"; }
+median() { sort -n "$1" | awk '{ all[NR] = $1 } END { print all[int((NR + 1) / 2)] }'; }
+
+for implementation in openmpi mpich; do
+    [ -x "build/tests/$implementation/ranks" ] || { echo "skipped $implementation: its compiler is not here"; continue; }
+    expected=$(ranks $implementation whole work "$iterations" "$sweeps" | field checksum)
+    for _ in $(seq "$rounds"); do
+        for how in pinned lending spinning; do
+            line=$(ranks $implementation $how work "$iterations" "$sweeps")
+            [ $how = pinned ] || [ "$(field checksum <<<"$line")" = "$expected" ] || { echo "another result: $line" >&2; exit 1; }
+            field seconds <<<"$line" >>"$dir/$implementation.$how"
+            for pause in 0 2000; do
+                messages=$((pause == 0 ? 200000 : 500))
+                line=$(ranks $implementation $how bounce $messages $pause)
+                # Microseconds of a message there and back.
+                field seconds <<<"$line" | awk -v n=$messages -v pause=$pause '{ print $1 * 1e6 / n - pause }' \
+                    >>"$dir/$implementation.$how.$pause"
+            done
+        done
+    done
+    for how in lending spinning pinned; do
+        printf '%s %s %s %s %s\n' $implementation $how "$(median "$dir/$implementation.$how")" \
+            "$(median "$dir/$implementation.$how.0")" "$(median "$dir/$implementation.$how.2000")"
+    done
+done | awk '
+    BEGIN { printf "%-10s %-9s %10s %14s %16s\n", "", "", "work, s", "message, us", "after 2 ms, us" }
+    NF != 5 { print; next }
+    { printf "%-10s %-9s %10.3f %14.2f %16.1f\n", $1, $2, $3, $4, $5; took[$1, $2] = $3; seen[$1] = 1 }
+    END {
+        for (name in seen)
+            printf "%s: lending takes %.2f of the time of spinning, %.2f of one thread a rank\n", name,
+                took[name, "lending"] / took[name, "spinning"], took[name, "lending"] / took[name, "pinned"]
+    }'

@@ -1,0 +1,29 @@
+/* progress.h - what ranks.c sees of the libraries that progress.c stands for.
+ */
+#ifndef UNIT_PROGRESS_H
+#define UNIT_PROGRESS_H
+
+#include <time.h>
+
+extern int open_pal_finds;
+extern unsigned ucp_finds;
+
+int opal_progress(void);
+unsigned ucp_worker_progress(void *worker);
+void mpich_wait(double seconds, unsigned message_every);
+
+static inline double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+/* Takes so many nanoseconds. */
+static inline void look_around(double nanoseconds)
+{
+    for (double until = now() + nanoseconds * 1e-9; now() < until;)
+        continue;
+}
+
+#endif

@@ -1,0 +1,146 @@
+/* ranks.c - a thread that only looks for messages of MPI sleeps between two looks, if its processors
+ * could be lent; one that finds some, or does something else, never does.
+ *
+ *     ranks      a manager's part; starts itself as the rank
+ *
+ * RANKS_PRELOAD names the shim, NUMAESTRO_ATTACH a path for the socket. The libraries of MPI are
+ * those of progress.c. A sleep shows in the number of times that a thread gave its processor away,
+ * which other programs do not change.
+ */
+#include "manager.h"
+#include "progress.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+/* Seconds of each wait, and sleeps in it; a sleep takes less than 0.3 ms where nothing else runs. */
+#define WAIT 0.1
+enum { MANY = 30, FEW = 3, PATIENCE_MS = 20000 };
+
+static long sleeps(void)
+{
+    struct rusage used;
+    getrusage(RUSAGE_THREAD, &used);
+    return used.ru_nvcsw;
+}
+
+static void expect(const char *what, bool many, long count)
+{
+    if (many ? count >= MANY : count <= FEW)
+        return;
+    fprintf(stderr, "FAILED ranks: %s: %ld sleeps, expected %s\n", what, count, many ? "many" : "none");
+    exit(1);
+}
+
+/* Looks with a message in every so many, and with so many nanoseconds of work between two. */
+static long open_mpi(int message_every, double work)
+{
+    long before = sleeps();
+    int looks = 0;
+    for (double until = now() + WAIT; now() < until; looks++) {
+        open_pal_finds = message_every && looks % message_every == 0;
+        errno = 77;
+        if (opal_progress() != open_pal_finds || errno != 77) {
+            fputs("FAILED ranks: the answer of Open MPI, or errno, is another one\n", stderr);
+            exit(1);
+        }
+        look_around(work);
+    }
+    return sleeps() - before;
+}
+
+static long mpich(unsigned message_every)
+{
+    long before = sleeps();
+    mpich_wait(WAIT, message_every);
+    return sleeps() - before;
+}
+
+static long ucx(void)
+{
+    long before = sleeps();
+    for (double until = now() + WAIT; now() < until;)
+        ucp_worker_progress(NULL);
+    return sleeps() - before;
+}
+
+static int rank(bool lends)
+{
+    expect("Open MPI without a manager", false, open_mpi(0, 0));
+    expect("MPICH without a manager", false, mpich(0));
+#pragma omp parallel num_threads(2)
+    sched_yield();
+    expect("Open MPI, nothing comes", lends, open_mpi(0, 0));
+    expect("Open MPI, some messages come", false, open_mpi(100, 0));
+    expect("Open MPI, work between two looks", false, open_mpi(0, 10000));
+    expect("MPICH, nothing comes", lends, mpich(0));
+    expect("MPICH, messages come", false, mpich(10));
+    expect("UCX without MPI", false, ucx());
+    ucp_finds = 3;
+    if (ucp_worker_progress(NULL) != 3)
+        return 1;
+    expect("MPICH, messages of other nodes come", false, mpich(0));
+    return 0;
+}
+
+static uint64_t some_processors(void)
+{
+    cpu_set_t all;
+    uint64_t set = 0;
+    sched_getaffinity(0, sizeof all, &all);
+    for (int i = 0; i < 64; i++)
+        set |= CPU_ISSET(i, &all) ? 1ull << i : 0;
+    return set;
+}
+
+/* Runs the rank under these rules, and a manager with this decision. */
+static void try(int listener, char *self, const char *rules, uint32_t flags, const char *lends)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        setenv("LD_PRELOAD", getenv("RANKS_PRELOAD"), 1);
+        setenv("NUMAESTRO_LIBRARIES", rules, 1);
+        execl(self, self, lends, NULL);
+        _exit(127);
+    }
+    bool attached = false;
+    int status;
+    for (uint64_t until = nm_now_ns() + PATIENCE_MS * 1000000ull; waitpid(child, &status, WNOHANG) == 0;) {
+        struct pollfd ready = {.fd = listener, .events = POLLIN};
+        union packet packet;
+        if (poll(&ready, 1, 10) == 1) {
+            int connection = accept(listener, NULL, NULL);
+            if (recv(connection, &packet, sizeof packet, 0) == (ssize_t)sizeof packet.hello && !attached)
+                attached = hand_out(connection, flags, some_processors(), 10000) != NULL;
+            close(connection);
+        }
+        if (nm_now_ns() > until)
+            kill(child, SIGKILL);
+    }
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && attached)
+        return;
+    fprintf(stderr, "FAILED ranks: rules `%s`, flags %u: status %d%s\n", rules, flags, status, attached ? "" : ", never attached");
+    exit(1);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 2)
+        return rank(strcmp(argv[1], "lends") == 0);
+    int listener = listen_at(getenv("NUMAESTRO_ATTACH"));
+    if (listener < 0)
+        return 1;
+    try(listener, argv[0], "", 0, "lends");
+    try(listener, argv[0], "", NM_FLAG_RELEASED, "spins");
+    try(listener, argv[0], "libopen-pal=leave,libmpich=leave", 0, "spins");
+    puts("ok ranks: they sleep while they wait, and only then");
+    return 0;
+}

@@ -1,0 +1,124 @@
+//! Ranks of MPI on one node, two with one and two shares of work: each is an application, the rank
+//! that waits lends its processor to the one that computes, and the result is the same, bit for
+//! bit.
+
+mod support;
+
+use numaestro_abi::control::AppStatus;
+use numaestro_skip::skip;
+use std::collections::BTreeSet;
+use std::process::Command;
+use support::ended::{self, Ended};
+use support::manager::{Manager, alone};
+use support::{eventually, has, hang, processors, programs, turn};
+
+/// Under these rules ranks wait as they do without numaestro.
+const LEFT: &str = "libopen-pal=leave,libmpich=leave";
+/// Iterations of a run, and sweeps of the rank with less work in each: it waits for tens of
+/// milliseconds.
+const WORK: [&str; 3] = ["work", "20", "150"];
+
+/// An implementation of MPI, with its launcher and the test program that its compiler has made.
+struct Implementation {
+    launcher: String,
+    ranks: String,
+}
+
+impl Implementation {
+    /// By Debian's name of it; `Err` says why not.
+    fn find(name: &str) -> Result<Self, String> {
+        let launcher = format!("mpirun.{name}");
+        if processors() < 2 {
+            return Err("one processor only".to_owned());
+        }
+        match programs::program(name, "ranks") {
+            Some(ranks) if has(&launcher) => Ok(Self { launcher, ranks }),
+            _ => Err(format!("{name} is not here")),
+        }
+    }
+
+    /// Two ranks, and what they do.
+    fn command<'a>(&'a self, what: &[&'a str]) -> Vec<&'a str> {
+        [&[self.launcher.as_str(), "-n", "2", self.ranks.as_str()], what].concat()
+    }
+}
+
+/// Both ranks have teams of two threads, and root may start them.
+fn two_threads(command: &mut Command) -> &mut Command {
+    let root = ["OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"];
+    command.env("OMP_NUM_THREADS", "2").envs(root.map(|name| (name, "1")))
+}
+
+/// What the numbers of all iterations were.
+fn checksum(ended: &Ended) -> String {
+    assert!(ended.status.success(), "ends with {}: {}{}", ended.code(), ended.stdout, ended.stderr);
+    let said: serde_json::Value = serde_json::from_str(&ended.stdout).expect("a line of JSON");
+    said["checksum"].as_str().expect("a checksum").to_owned()
+}
+
+/// The ranks that are applications now.
+fn ranks(manager: &Manager) -> Vec<AppStatus> {
+    let apps = manager.status().map(|status| status.apps).unwrap_or_default();
+    apps.into_iter().filter(|app| app.name == "ranks" && app.regions > 0).collect()
+}
+
+/// Runs two ranks to their end. Gives their checksum, the number of applications that they were,
+/// and whether one had both processors while both were there.
+fn watched(manager: &Manager, command: &mut Command) -> (String, usize, bool) {
+    let running = ended::start(command);
+    let (mut seen, mut lent) = (BTreeSet::new(), false);
+    let over = eventually(|| {
+        let present = ranks(manager);
+        seen.extend(present.iter().map(|rank| rank.pid));
+        lent |= present.len() == 2 && present.iter().any(|rank| rank.count == 2);
+        present.is_empty() && !seen.is_empty()
+    });
+    assert!(over, "the ranks do not end: {:#?}", ranks(manager));
+    let ended = running.end_within(hang()).unwrap_or_else(|description| panic!("mpirun hangs\n{description}"));
+    (checksum(&ended), seen.len(), lent)
+}
+
+fn waiting_ranks_lend(implementation: &Implementation) {
+    let command = implementation.command(&WORK);
+    let plain = checksum(&ended::run(two_threads(&mut alone(&command))));
+    let manager = Manager::of_processors(&first_two());
+
+    let managed = watched(&manager, two_threads(&mut manager.run_command(&command)));
+    assert_eq!(managed, (plain.clone(), 2, true), "two applications, and one lends");
+
+    // What the test sees comes from the sleep of the rank that waits, and from nothing else.
+    let mut spinning = manager.run_command(&command);
+    let spinning = watched(&manager, two_threads(&mut spinning).env("NUMAESTRO_LIBRARIES", LEFT));
+    assert_eq!(spinning, (plain.clone(), 2, false), "two applications, and both work or spin");
+
+    // Ranks in a managed shell are managed, too.
+    let mut shell = manager.command(["shell", "--"]);
+    let shell = watched(&manager, two_threads(shell.args(&command)));
+    assert_eq!(shell, (plain, 2, true));
+    manager.expect_all_free();
+}
+
+/// A list of two processors that this process may use.
+fn first_two() -> String {
+    let all = numaestro_host::affinity::get(0).expect("an affinity");
+    let two: Vec<String> = all.iter().take(2).map(|pu| pu.to_string()).collect();
+    two.join(",")
+}
+
+#[test]
+fn ranks_of_open_mpi_lend_while_they_wait() {
+    let _turn = turn();
+    match Implementation::find("openmpi") {
+        Ok(implementation) => waiting_ranks_lend(&implementation),
+        Err(why) => skip!("{why}"),
+    }
+}
+
+#[test]
+fn ranks_of_mpich_lend_while_they_wait() {
+    let _turn = turn();
+    match Implementation::find("mpich") {
+        Ok(implementation) => waiting_ranks_lend(&implementation),
+        Err(why) => skip!("{why}"),
+    }
+}
