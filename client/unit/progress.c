@@ -3,11 +3,16 @@
  */
 #include "progress.h"
 
+#include <sched.h>
+
 #if defined(OPEN_PAL)
 int open_pal_finds;
 
+/* As under mpi_yield_when_idle. */
 int opal_progress(void)
 {
+    if (open_pal_finds == 0)
+        sched_yield();
     return open_pal_finds;
 }
 #elif defined(UCP)
@@ -20,14 +25,9 @@ unsigned ucp_worker_progress(void *worker)
     return ucp_finds;
 }
 #else
-void mpich_wait(double seconds, unsigned message_every)
+void mpich_wait(double seconds)
 {
-    unsigned looks = 0;
-    for (double until = now() + seconds; now() < until; looks++) {
+    for (double until = now() + seconds; now() < until;)
         ucp_worker_progress(0);
-        /* A message of its own, about which UCX knows nothing. */
-        if (message_every && looks % message_every == 0)
-            look_around(1500);
-    }
 }
 #endif
