@@ -32,6 +32,9 @@
 #define LOOKS 32u
 /* The first look after a sleep may take longer: its data has left the caches. */
 #define AWAKE_NS_MOST 30000u
+/* A wait that ends without a message of UCX was for another kind of messages, or others have kept
+ * the rank from running. After so many in a row UCX is not where this rank's messages come from. */
+#define UNHEARD_MOST 16u
 
 /* The wait of one thread. */
 static __thread struct {
@@ -39,10 +42,10 @@ static __thread struct {
     uint64_t looked_ns; /* the latest time that was read: at a look, or after a sleep */
     uint32_t looks;     /* so many until the clock is read again */
     bool slept;         /* there has been no look since its latest sleep */
-    bool heard;         /* something was found in the latest wait, or in this one */
+    uint32_t unheard;   /* waits without a message, since the latest one; UNHEARD_MOST before any */
     bool inside;        /* in a look of Open MPI */
-    bool in_vain;       /* that look has found nothing */
-} wait __attribute__((tls_model("initial-exec")));
+    bool in_vain;       /* that look has ended with a yield, so it has found nothing */
+} wait __attribute__((tls_model("initial-exec"))) = {.unheard = UNHEARD_MOST};
 
 /* Somebody can get the processors of this program. */
 static bool may_lend(void)
@@ -61,7 +64,8 @@ static void sleep_ns(uint64_t ns)
 
 static void begin(uint64_t now)
 {
-    wait.heard = wait.heard && wait.looked_ns == 0;
+    if (wait.looked_ns != 0 && wait.unheard < UNHEARD_MOST)
+        wait.unheard++;
     wait.began_ns = now;
 }
 
@@ -76,7 +80,7 @@ static void found_nothing(bool sure)
     if (now - wait.looked_ns > (wait.slept ? AWAKE_NS_MOST : LOOKS * LOOK_NS_MOST))
         begin(now);
     uint64_t waited = now - wait.began_ns;
-    wait.slept = waited >= PATIENCE_NS && (sure || wait.heard) && may_lend();
+    wait.slept = waited >= PATIENCE_NS && (sure || wait.unheard < UNHEARD_MOST) && may_lend();
     wait.looks = wait.slept ? 1 : LOOKS;
     if (wait.slept) {
         sleep_ns(waited / 8 < SLEEP_NS_MOST ? waited / 8 : SLEEP_NS_MOST);
@@ -88,7 +92,7 @@ static void found_nothing(bool sure)
 /* The next wait begins when the clock is read for the first time after this. */
 static void found_something(void)
 {
-    wait.heard = true;
+    wait.unheard = 0;
     wait.looked_ns = 0;
     wait.looks = LOOKS;
     wait.slept = false;
@@ -133,9 +137,11 @@ SHIM_EXPORT long opal_progress(void)
     wait.in_vain = false;
     long answer = look();
     wait.inside = outer;
+    bool in_vain = wait.in_vain;
+    wait.in_vain = false;
     if (outer || !open_mpi_sleeps)
         return answer;
-    if (wait.in_vain)
+    if (in_vain)
         found_nothing(true);
     else
         found_something();
@@ -153,10 +159,10 @@ bool nm_mpi_yields_in_vain(void)
 }
 
 /* MPICH with UCX. Its function says how much it has found. But a build of MPICH may pass messages
- * within a node by itself (its module `posix`), and UCX does not see those: so a wait counts only if
- * the one before it ended with a message of UCX. Other users of UCX are none of our business, so it
- * matters whose object calls it. Entries are never used twice: a thread that reads
- * one that is being forgotten reads a whole one. */
+ * within a node by itself (its module `posix`), and UCX does not see those. So a rank sleeps only
+ * while UCX finds something now and then. Other users of UCX are none of our business: it matters
+ * whose object calls. Entries are never used twice: a thread that reads one while it is forgotten
+ * reads a whole one. */
 
 #define CALLERS 32u
 struct caller {

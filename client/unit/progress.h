@@ -10,7 +10,7 @@ extern unsigned ucp_finds;
 
 int opal_progress(void);
 unsigned ucp_worker_progress(void *worker);
-void mpich_wait(double seconds);
+unsigned long mpich_wait(double seconds); /* the number of messages found */
 
 static inline double now(void)
 {
