@@ -24,8 +24,11 @@
 /* Time without a message until the first sleep. A message that comes sooner finds the rank awake,
  * as without us. */
 #define PATIENCE_NS 200000u
-/* A sleep is an eighth of the wait so far, and at most this. The kernel adds some 50 us. */
-#define SLEEP_NS_MOST 100000u
+/* A sleep is so small a part of the wait so far, and at most this; the kernel adds some 50 us. Long
+ * waits need long sleeps: a processor that is idle for 0.1 ms only does not ask the kernel for the
+ * threads of the rank to which it is lent. */
+#define SLEEP_PART 16u
+#define SLEEP_NS_MOST 1000000u
 /* A rank that waits looks more often than this, on the average of LOOKS. A slower one does
  * something in between, such as a loop around MPI_Test. */
 #define LOOK_NS_MOST 2000u
@@ -83,7 +86,7 @@ static void found_nothing(bool sure)
     wait.slept = waited >= PATIENCE_NS && (sure || wait.unheard < UNHEARD_MOST) && may_lend();
     wait.looks = wait.slept ? 1 : LOOKS;
     if (wait.slept) {
-        sleep_ns(waited / 8 < SLEEP_NS_MOST ? waited / 8 : SLEEP_NS_MOST);
+        sleep_ns(waited / SLEEP_PART < SLEEP_NS_MOST ? waited / SLEEP_PART : SLEEP_NS_MOST);
         now = nm_now_ns();
     }
     wait.looked_ns = now;
