@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::process::Command;
 use support::ended::{self, Ended};
 use support::manager::{Manager, alone};
-use support::{eventually, has, hang, processors, programs, turn};
+use support::{eventually, hang, has, processors, programs, turn};
 
 /// Under these rules ranks wait as they do without numaestro.
 const LEFT: &str = "libopen-pal=leave,libmpich=leave";
