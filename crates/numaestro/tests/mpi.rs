@@ -83,8 +83,8 @@ fn waiting_ranks_lend(implementation: &Implementation) {
     let plain = checksum(&ended::run(two_threads(&mut alone(&command))));
     let manager = Manager::of_processors(&first_two());
 
-    let managed = watched(&manager, two_threads(&mut manager.run_command(&command)));
-    assert_eq!(managed, (plain.clone(), 2, true), "two applications, and one lends");
+    let lending = watched(&manager, two_threads(&mut manager.run_command(&command)));
+    assert_eq!(lending, (plain.clone(), 2, true), "two applications, and one lends");
 
     // What the test sees comes from the sleep of the rank that waits, and from nothing else.
     let mut spinning = manager.run_command(&command);
