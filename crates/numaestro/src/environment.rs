@@ -149,8 +149,10 @@ impl Environment {
         for name in self.names().into_iter().filter(|name| name.starts_with("NUMAESTRO_")) {
             self.remove(&name);
         }
-        if self.get("GOMP_SPINCOUNT").is_some_and(|count| count == SPIN_COUNT) {
-            self.remove("GOMP_SPINCOUNT");
+        for (name, ours) in [("GOMP_SPINCOUNT", SPIN_COUNT), (YIELDS, "1")] {
+            if self.get(name).is_some_and(|value| value == ours) {
+                self.remove(name);
+            }
         }
         let Some(before) = self.get("LD_PRELOAD") else { return };
         let bytes = before.as_bytes().split(|byte| *byte == b':' || *byte == b' ');
