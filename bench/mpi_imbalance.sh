@@ -7,10 +7,10 @@
 #
 # usage: bench/mpi_imbalance.sh [ROUNDS]   after `make build test-programs`; needs Open MPI or MPICH
 #                                          (scripts/install-packages.sh mpi), taskset and two processors
-#        SWEEPS=N ITERATIONS=N             the work of the first rank in a piece, and the pieces [default: 200, 20]
+#        SWEEPS=N ITERATIONS=N             the work of the first rank in a piece, and the pieces [default: 1000, 6]
 set -eu -o pipefail
 cd "$(dirname "$0")/.."
-rounds=${1:-5} sweeps=${SWEEPS:-200} iterations=${ITERATIONS:-20}
+rounds=${1:-5} sweeps=${SWEEPS:-1000} iterations=${ITERATIONS:-6}
 numaestro=$PWD/target/release/numaestro
 dir=$(mktemp -d)
 end() {

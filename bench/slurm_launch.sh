@@ -19,8 +19,8 @@ trap end EXIT
 mkdir -p "$dir/manager"
 "$numaestro" --dir "$dir/manager" daemon --ignore-unmanaged --idle-exit 0 >"$dir/log" 2>&1 &
 echo "optional $plugin command=$numaestro dir=$dir/manager default=on" >"$dir/plugstack.conf"
-scripts/slurm-cluster.sh start "$dir/with" --nodes 1 --plugstack "$dir/plugstack.conf" --with $$
-scripts/slurm-cluster.sh start "$dir/without" --nodes 1 --with $$
+scripts/slurm-cluster.sh start "$dir/with" --nodes 1 --cpus 16 --set SchedulerParameters=batch_sched_delay=0,sched_min_interval=0,bf_interval=1 --plugstack "$dir/plugstack.conf" --with $$
+scripts/slurm-cluster.sh start "$dir/without" --nodes 1 --cpus 16 --set SchedulerParameters=batch_sched_delay=0,sched_min_interval=0,bf_interval=1 --with $$
 
 # one HOW: seconds until an array of so many jobs has ended.
 one() {

@@ -24,9 +24,9 @@
 /* Time without a message until the first sleep. A message that comes sooner finds the rank awake,
  * as without us. */
 #define PATIENCE_NS 200000u
-/* A sleep is so small a part of the wait so far, and at most this; the kernel adds some 50 us. Long
- * waits need long sleeps: a processor that is idle for 0.1 ms only does not ask the kernel for the
- * threads of the rank to which it is lent. */
+/* A sleep is so small a part of the wait so far, and at most this; the kernel adds some 50 us. Who
+ * has waited for long needs no quick answer, and each awakening takes time from the thread that
+ * computes there. */
 #define SLEEP_PART 16u
 #define SLEEP_NS_MOST 1000000u
 /* A rank that waits looks more often than this, on the average of LOOKS. A slower one does
@@ -35,6 +35,9 @@
 #define LOOKS 32u
 /* The first look after a sleep may take longer: its data has left the caches. */
 #define AWAKE_NS_MOST 30000u
+/* So many gaps in a row are something in between; fewer may be others' doing: a rank that has lent
+ * its processor wakes up beside a thread that computes. */
+#define GAPS_MOST 8u
 /* A wait that ends without a message of UCX was for another kind of messages, or others have kept
  * the rank from running. After so many in a row UCX is not where this rank's messages come from. */
 #define UNHEARD_MOST 16u
@@ -44,7 +47,9 @@ static __thread struct {
     uint64_t began_ns;  /* since when it has done nothing but look in vain */
     uint64_t looked_ns; /* the latest time that was read: at a look, or after a sleep */
     uint32_t looks;     /* so many until the clock is read again */
+    uint32_t gaps;      /* in a row: times between two readings of the clock that were too long */
     bool slept;         /* there has been no look since its latest sleep */
+    bool said;          /* the manager can read of this wait */
     uint32_t unheard;   /* waits without a message, since the latest one; UNHEARD_MOST before any */
     bool inside;        /* in a look of Open MPI */
     bool in_vain;       /* that look has ended with a yield, so it has found nothing */
@@ -65,8 +70,18 @@ static void sleep_ns(uint64_t ns)
     errno = saved;
 }
 
+/* The manager does not have to find a wait out that it is told of. */
+static void say(bool waits)
+{
+    wait.said = waits;
+    if (nm_client.page)
+        atomic_store_explicit(&nm_client.page->root.waits, waits, memory_order_relaxed);
+}
+
 static void begin(uint64_t now)
 {
+    if (wait.said)
+        say(false);
     if (wait.looked_ns != 0 && wait.unheard < UNHEARD_MOST)
         wait.unheard++;
     wait.began_ns = now;
@@ -80,12 +95,17 @@ static void found_nothing(bool sure)
         return;
     }
     uint64_t now = nm_now_ns();
-    if (now - wait.looked_ns > (wait.slept ? AWAKE_NS_MOST : LOOKS * LOOK_NS_MOST))
+    bool gap = now - wait.looked_ns > (wait.slept ? AWAKE_NS_MOST : LOOKS * LOOK_NS_MOST);
+    wait.gaps = gap ? wait.gaps + 1 : 0;
+    /* Where messages may come another way, a gap may be one. */
+    if (wait.looked_ns == 0 || wait.gaps >= (sure ? GAPS_MOST : 1))
         begin(now);
     uint64_t waited = now - wait.began_ns;
-    wait.slept = waited >= PATIENCE_NS && (sure || wait.unheard < UNHEARD_MOST) && may_lend();
+    wait.slept = !gap && waited >= PATIENCE_NS && (sure || wait.unheard < UNHEARD_MOST) && may_lend();
     wait.looks = wait.slept ? 1 : LOOKS;
     if (wait.slept) {
+        if (!wait.said)
+            say(true);
         sleep_ns(waited / SLEEP_PART < SLEEP_NS_MOST ? waited / SLEEP_PART : SLEEP_NS_MOST);
         now = nm_now_ns();
     }
@@ -95,6 +115,8 @@ static void found_nothing(bool sure)
 /* The next wait begins when the clock is read for the first time after this. */
 static void found_something(void)
 {
+    if (NM_UNLIKELY(wait.said))
+        say(false);
     wait.unheard = 0;
     wait.looked_ns = 0;
     wait.looks = LOOKS;

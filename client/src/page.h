@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #define NM_PAGE_MAGIC 0x31545345414d554eull /* "NUMAEST1", little-endian */
-#define NM_PAGE_VERSION 5u
+#define NM_PAGE_VERSION 6u
 #define NM_PAGE_BYTES 4096u
 #define NM_CPUSET_WORDS 128u
 #define NM_VPS 256u
@@ -129,7 +129,8 @@ struct nm_root_line { /* 0x080, the program's root thread */
     _Atomic uint64_t adopted_ns;
     _Atomic uint32_t held_by;
     _Atomic uint32_t follows; /* 1 = the size of its regions follows the allocation */
-    _Atomic uint32_t reserved[4];
+    _Atomic uint32_t waits;   /* 1 = a thread waits for a message of MPI, and sleeps between looks */
+    _Atomic uint32_t reserved[3];
 };
 
 struct nm_helper_line { /* 0x0c0, the thread that holds the adoption lock */

@@ -16,7 +16,7 @@ use library::Libraries;
 pub const MAGIC: u64 = u64::from_le_bytes(*b"NUMAEST1");
 /// Version of this layout. Stored last when a page is initialised, so that it doubles as "this page
 /// is ready".
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
 /// The oldest client version that can use a page of [`VERSION`].
 pub const VERSION_LOWEST: u32 = 1;
 /// Size of the page in bytes.
@@ -236,8 +236,10 @@ pub struct RootLine {
     pub held_by: AtomicU32,
     /// 1 once the size of a region followed the allocation: the user, or the program, allows it.
     pub follows: AtomicU32,
+    /// 1 while a thread waits for a message of MPI, and sleeps between its looks.
+    pub waits: AtomicU32,
     /// Zero.
-    pub reserved: [AtomicU32; 4],
+    pub reserved: [AtomicU32; 3],
 }
 
 /// 0x0c0, written by the thread of the program that carries a decision out, under the client's

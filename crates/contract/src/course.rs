@@ -189,7 +189,7 @@ mod tests {
     const APP: AppId = AppId(1);
 
     fn look(of_use: bool, regions: u64) -> Observation {
-        let look = Look { regions, in_region: false, several: true, ready: Some(0) };
+        let look = Look { regions, in_region: false, several: true, ready: Some(0), waits: false };
         Observation::Look { app: APP, look, cpu_ns: Some(0), of_use }
     }
 

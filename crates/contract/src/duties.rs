@@ -314,7 +314,7 @@ mod tests {
             play(&mut engine, &mut duties, 5, &Event::Sequential { app });
             for (number, ready) in [Some(2), Some(1), Some(2), None, Some(2), Some(2), Some(2)].into_iter().enumerate()
             {
-                let look = Look { regions: 0, in_region: false, several: false, ready };
+                let look = Look { regions: 0, in_region: false, several: false, ready, waits: false };
                 duties.saw(6 + number as Nanos, &Observation::Look { app, look, cpu_ns: Some(0), of_use: true });
                 if told && number == 4 {
                     play(&mut engine, &mut duties, 10, &Event::Parallel { app });

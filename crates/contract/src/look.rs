@@ -25,6 +25,9 @@ pub struct Look {
     /// were not counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ready: Option<u32>,
+    /// It says that it waits for a message, and sleeps meanwhile.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub waits: bool,
 }
 
 impl Look {

@@ -65,7 +65,7 @@ impl Subject {
 
     /// The findings of a look at it: it has opened so many regions, and is inside of one or not.
     pub fn look(&self, regions: u64, in_region: bool) -> Look {
-        Look { regions, in_region, several: self.has_several(), ready: None }
+        Look { regions, in_region, several: self.has_several(), ready: None, waits: false }
     }
 
     fn has_several(&self) -> bool {

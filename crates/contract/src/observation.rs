@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn every_observation_comes_back_from_its_line() {
-        let (app, look) = (AppId(3), Look { regions: 5, in_region: false, several: true, ready: None });
+        let (app, look) = (AppId(3), Look { regions: 5, in_region: false, several: true, ready: None, waits: false });
         for what in [
             Observation::Fact(Event::Policy { policy: "share=equi".to_owned() }),
             Observation::Rates(vec![Event::Bandwidth { app, rates: vec![Some(7), None] }]),

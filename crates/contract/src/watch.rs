@@ -7,6 +7,9 @@
 //! waits for something outside: it is blocked, and needs no processor at all. One that is ready and
 //! uses no time is kept from running by others.
 //!
+//! A program may say that it waits for a message (a rank of MPI, which sleeps between its looks):
+//! then no patience is needed.
+//!
 //! A program that never opened a region, such as one with a pool of threads, is judged by the
 //! states of its threads: it is sequential while at most one of them runs or is ready to. On the
 //! one processor that is left its time could not show that it is parallel again, but states do: two
@@ -120,15 +123,17 @@ impl PhaseWatch {
     /// Its phase, if it is another one than the engine knows.
     fn judge(&self, look: Look, now: Nanos, used: Used, was_ready: u32) -> Option<Phase> {
         let has_lasted = |since: Option<Nanos>| since.is_some_and(|since| now - since >= self.patience_ns);
+        // Whoever says that it waits has been patient by itself.
+        let has_waited = |since: Option<Nanos>| look.waits && since.is_some() || has_lasted(since);
         let ready = |least| look.ready.is_some_and(|ready| ready >= least);
         let waits = look.ready == Some(0) && self.idle_since_ns.is_some();
         match self.told.phase() {
             // Whoever is ready twice has something to do, and others are in its way.
-            Phase::Blocked if used.permille() > WORKS_PERMILLE || (ready(1) && was_ready > 0) => {
+            Phase::Blocked if used.permille() > WORKS_PERMILLE || (ready(1) && was_ready > 0 && !look.waits) => {
                 Some(if look.ready == Some(1) { Phase::Sequential } else { Phase::Parallel })
             }
             Phase::Blocked => None,
-            _ if waits && has_lasted(self.idle_since_ns) => Some(Phase::Blocked),
+            _ if waits && has_waited(self.idle_since_ns) => Some(Phase::Blocked),
             Phase::Sequential => {
                 let several = ready(READY_MOST) && was_ready >= READY_MOST;
                 (several || used.is_parallel()).then_some(Phase::Parallel)
@@ -200,7 +205,7 @@ mod tests {
     const APP: AppId = AppId(1);
 
     fn at(regions: u64, in_region: bool) -> Look {
-        Look { regions, in_region, several: true, ready: Some(0) }
+        Look { regions, in_region, several: true, ready: Some(0), waits: false }
     }
 
     /// A program that is told of at once; it has used `cpu` nanoseconds.
@@ -249,6 +254,21 @@ mod tests {
         assert_eq!(look(5, 14 * MS, 4 * MS), None, "its latest wait was a short one");
         assert_eq!(look(5, 16 * MS, 4 * MS), Some(Phase::Blocked));
         assert_eq!(look(6, 18 * MS, 4 * MS), Some(Phase::Parallel));
+    }
+
+    #[test]
+    fn a_program_that_says_that_it_waits_needs_no_patience() {
+        let mut watch = PhaseWatch { patience_ns: PATIENCE_NS_MAX, ..PhaseWatch::default() };
+        let mut look = |waits, ready, now, cpu| {
+            seen(&mut watch, Look { waits, ready: Some(ready), several: false, ..at(5, false) }, now, cpu)
+        };
+        assert_eq!(look(false, 0, 4 * MS, 7), None);
+        assert_eq!(look(false, 0, 6 * MS, 7), None, "its latest waits were short ones");
+        assert_eq!(look(true, 0, 8 * MS, 7), Some(Phase::Blocked));
+        assert_eq!(look(true, 1, 10 * MS, 7), None);
+        assert_eq!(look(true, 1, 12 * MS, 7), None, "it looks at its messages");
+        assert_eq!(look(true, 1, 14 * MS, 2 * MS), Some(Phase::Sequential), "another thread works");
+        assert_eq!(look(true, 1, 16 * MS, 4 * MS), None, "and goes on");
     }
 
     #[test]

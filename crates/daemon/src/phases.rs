@@ -60,6 +60,7 @@ impl Phases {
             let (app, report) = (subject.app, page.map(SharedPage::report));
             let (regions, in_region) = report.map_or((0, false), |report| (report.regions, report.in_region));
             let mut look = subject.look(regions, in_region);
+            look.waits = report.is_some_and(|report| report.waits);
             let cpu_ns = look.needs_cpu_time().then(|| procfs::cpu_time_ns(*pid).ok()).flatten();
             if cpu_ns.is_some_and(|cpu_ns| course.counts_ready(app, look, (now, of_use), cpu_ns)) {
                 look.ready = Some(self.count(course.phase(app), app, *pid, regions));

@@ -51,6 +51,8 @@ pub struct Report {
     pub regions: u64,
     /// It is inside one.
     pub in_region: bool,
+    /// It waits for a message of MPI, and sleeps between its looks.
+    pub waits: bool,
     /// Threads of the latest region.
     pub team: u32,
     /// Largest team it would use by itself.
@@ -169,6 +171,7 @@ impl SharedPage {
         Report {
             regions: page.root.regions.load(Ordering::Relaxed),
             in_region: page.root.in_region.load(Ordering::Relaxed) != 0,
+            waits: page.root.waits.load(Ordering::Relaxed) != 0,
             team: page.root.team.load(Ordering::Relaxed).min(most),
             team_max: page.root.team_max.load(Ordering::Relaxed).min(most),
             held: page.root.held.load(Ordering::Relaxed),
