@@ -46,6 +46,7 @@ pub struct Decision<'a> {
 /// The values that an application writes about itself into its page; clamped, and to be believed of
 /// this application only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[allow(clippy::struct_excessive_bools)] // Each is a fact of its own; all combinations occur.
 pub struct Report {
     /// Outermost parallel regions entered so far.
     pub regions: u64,

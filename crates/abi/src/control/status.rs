@@ -23,7 +23,7 @@ pub struct Status {
     pub decisions: u64,
     /// Nanoseconds of the latest and the longest decision.
     pub decision_ns: [u64; 2],
-    /// The manager records ([`Request::Record`]).
+    /// The manager records ([`Request::Record`](super::Request::Record)).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub recording: bool,
     /// The sources of transaction rates; absent while the policy does not need rates.
@@ -35,7 +35,8 @@ pub struct Status {
     pub pus: Vec<PuStatus>,
     /// Application numbers in the queue, first one next; 0: another user's.
     pub queue: Vec<u64>,
-    /// NUMA nodes, in hardware order; only in the answer to [`Request::Memory`].
+    /// NUMA nodes, in hardware order; only in the answer to
+    /// [`Request::Memory`](super::Request::Memory).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<NodeStatus>,
 }
