@@ -4,9 +4,8 @@
  * computes, so nobody gets its processors. The shim therefore stands before the one function that
  * looks: opal_progress of Open MPI, and ucp_worker_progress of UCX where MPICH calls it. It always
  * calls the real one, and passes its answer on. When a thread has found nothing for a while, and
- * has done next to nothing between two looks, the shim sleeps for some microseconds before it
- * returns. So the rank uses hardly any time, the manager's looks find it blocked, and it lends its
- * processors.
+ * has done next to nothing in between, the shim sleeps for a moment before it returns. So the
+ * rank uses hardly any time, the manager's looks find it blocked, and it lends its processors.
  *
  * That delays looks, and changes nothing else: the order of messages, and so of reductions, is
  * MPI's own. A sleep ends by itself, so no rank waits for us.
@@ -16,6 +15,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -29,30 +29,34 @@
  * computes there. */
 #define SLEEP_PART 16u
 #define SLEEP_NS_MOST 1000000u
-/* A rank that waits looks more often than this, on the average of LOOKS. A slower one does
- * something in between, such as a loop around MPI_Test. */
-#define LOOK_NS_MOST 2000u
+/* The clock is read after so many looks; after a sleep sooner. */
 #define LOOKS 32u
-/* The first look after a sleep may take longer: its data has left the caches. */
+#define LOOKS_AWAKE 8u
+/* So much processor time may the looks between two readings take, each on the average; the first
+ * after a sleep may take longer, because its data has left the caches. A thread that takes more has
+ * done something in between, such as a piece of work in a loop around MPI_Test. The time of others
+ * does not count: a rank that has lent its processor wakes up beside a thread that computes. */
+#define LOOK_NS_MOST 2000u
 #define AWAKE_NS_MOST 30000u
-/* So many gaps in a row are something in between; fewer may be others' doing: a rank that has lent
- * its processor wakes up beside a thread that computes. */
-#define GAPS_MOST 8u
-/* A wait that ends without a message of UCX was for another kind of messages, or others have kept
- * the rank from running. After so many in a row UCX is not where this rank's messages come from. */
+/* From the end of a look to the beginning of the next one MPI takes less than this. Pieces of work
+ * may be short, and many. */
+#define OUTSIDE_NS_MOST 500u
+/* A wait that ends without a message of UCX was for another kind of messages. After so many in turn
+ * UCX is not where this rank's messages come from. */
 #define UNHEARD_MOST 16u
 
 /* The wait of one thread. */
 static __thread struct {
-    uint64_t began_ns;  /* since when it has done nothing but look in vain */
-    uint64_t looked_ns; /* the latest time that was read: at a look, or after a sleep */
-    uint32_t looks;     /* so many until the clock is read again */
-    uint32_t gaps;      /* in a row: times between two readings of the clock that were too long */
-    bool slept;         /* there has been no look since its latest sleep */
-    bool said;          /* the manager can read of this wait */
-    uint32_t unheard;   /* waits without a message, since the latest one; UNHEARD_MOST before any */
-    bool inside;        /* in a look of Open MPI */
-    bool in_vain;       /* that look has ended with a yield, so it has found nothing */
+    uint64_t waited_ns;  /* its time of looking in vain, and of sleeping in between */
+    uint64_t worked_ns;  /* processor time of the thread at the latest reading, or after a sleep */
+    bool is_old;         /* there has been a reading in this wait */
+    uint64_t ended_ns;   /* the end of the look before the one at which the clock is read */
+    uint64_t outside_ns; /* from there to the beginning of that one */
+    uint32_t looks;      /* so many until the clock is read again */
+    bool slept;          /* the latest reading ended with a sleep */
+    bool inside;         /* in a look of Open MPI */
+    bool in_vain;        /* that look has ended with a yield, so it has found nothing */
+    uint32_t unheard;    /* waits without a message, since the latest one; UNHEARD_MOST before any */
 } wait __attribute__((tls_model("initial-exec"))) = {.unheard = UNHEARD_MOST};
 
 /* Somebody can get the processors of this program. */
@@ -61,64 +65,67 @@ static bool may_lend(void)
     return nm_client.attached && !nm_client.alone && !(nm_client.flags & NM_FLAG_RELEASED);
 }
 
-/* By a raw system call: a thread cannot be cancelled where MPI looks. */
+static uint64_t worked_ns(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+/* By a raw system call: a thread cannot be cancelled where MPI looks. The manager reads the number
+ * of sleeps, and does not have to find the wait out. */
 static void sleep_ns(uint64_t ns)
 {
     int saved = errno;
     struct timespec time = {0, (long)ns};
+    if (nm_client.page)
+        atomic_fetch_add_explicit(&nm_client.page->root.sleeps, 1, memory_order_relaxed);
     syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &time, NULL);
     errno = saved;
 }
 
-/* The manager does not have to find a wait out that it is told of. */
-static void say(bool waits)
+/* A look begins. */
+static inline void begin_look(void)
 {
-    wait.said = waits;
-    if (nm_client.page)
-        atomic_store_explicit(&nm_client.page->root.waits, waits, memory_order_relaxed);
+    if (NM_UNLIKELY(wait.looks == 1))
+        wait.outside_ns = nm_now_ns() - wait.ended_ns;
 }
 
-static void begin(uint64_t now)
-{
-    if (wait.said)
-        say(false);
-    if (wait.looked_ns != 0 && wait.unheard < UNHEARD_MOST)
-        wait.unheard++;
-    wait.began_ns = now;
-}
-
-/* `sure`: every message shows in what looks find. */
-static void found_nothing(bool sure)
+/* A look has ended in vain. `may_sleep`: asked before a sleep. `hears`: every message shows in what
+ * looks find. */
+static void found_nothing(bool (*may_sleep)(void), bool hears)
 {
     if (NM_LIKELY(wait.looks > 1)) {
-        wait.looks--;
+        if (NM_UNLIKELY(--wait.looks == 1))
+            wait.ended_ns = nm_now_ns();
         return;
     }
-    uint64_t now = nm_now_ns();
-    bool gap = now - wait.looked_ns > (wait.slept ? AWAKE_NS_MOST : LOOKS * LOOK_NS_MOST);
-    wait.gaps = gap ? wait.gaps + 1 : 0;
-    /* Where messages may come another way, a gap may be one. */
-    if (wait.looked_ns == 0 || wait.gaps >= (sure ? GAPS_MOST : 1))
-        begin(now);
-    uint64_t waited = now - wait.began_ns;
-    wait.slept = !gap && waited >= PATIENCE_NS && (sure || wait.unheard < UNHEARD_MOST) && may_lend();
-    wait.looks = wait.slept ? 1 : LOOKS;
-    if (wait.slept) {
-        if (!wait.said)
-            say(true);
-        sleep_ns(waited / SLEEP_PART < SLEEP_NS_MOST ? waited / SLEEP_PART : SLEEP_NS_MOST);
-        now = nm_now_ns();
+    uint64_t worked = worked_ns(), looking = worked - wait.worked_ns;
+    uint64_t most = wait.slept ? LOOKS_AWAKE * LOOK_NS_MOST + AWAKE_NS_MOST : LOOKS * LOOK_NS_MOST;
+    wait.waited_ns += looking;
+    if (!wait.is_old || looking > most || wait.outside_ns > OUTSIDE_NS_MOST) {
+        if (wait.is_old && wait.unheard < UNHEARD_MOST)
+            wait.unheard++;
+        wait.waited_ns = 0;
     }
-    wait.looked_ns = now;
+    wait.slept = wait.waited_ns >= PATIENCE_NS && (hears || wait.unheard < UNHEARD_MOST) && may_lend() && may_sleep();
+    wait.looks = wait.slept ? LOOKS_AWAKE : LOOKS;
+    if (wait.slept) {
+        uint64_t part = wait.waited_ns / SLEEP_PART;
+        part = part < SLEEP_NS_MOST ? part : SLEEP_NS_MOST;
+        sleep_ns(part);
+        wait.waited_ns += part;
+        worked = worked_ns();
+    }
+    wait.is_old = true;
+    wait.worked_ns = worked;
 }
 
 /* The next wait begins when the clock is read for the first time after this. */
 static void found_something(void)
 {
-    if (NM_UNLIKELY(wait.said))
-        say(false);
     wait.unheard = 0;
-    wait.looked_ns = 0;
+    wait.is_old = false;
     wait.looks = LOOKS;
     wait.slept = false;
 }
@@ -148,6 +155,12 @@ static __attribute__((noinline)) void find_open_mpi(uintptr_t caller)
     errno = saved;
 }
 
+/* Open MPI holds no lock of its own while it looks. */
+static bool always(void)
+{
+    return true;
+}
+
 SHIM_EXPORT long opal_progress(void)
 {
     long (*look)(void) = open_mpi;
@@ -158,6 +171,8 @@ SHIM_EXPORT long opal_progress(void)
             return 0;
     }
     bool outer = wait.inside;
+    if (!outer)
+        begin_look();
     wait.inside = true;
     wait.in_vain = false;
     long answer = look();
@@ -167,7 +182,7 @@ SHIM_EXPORT long opal_progress(void)
     if (outer || !open_mpi_sleeps)
         return answer;
     if (in_vain)
-        found_nothing(true);
+        found_nothing(always, true);
     else
         found_something();
     return answer;
@@ -186,8 +201,8 @@ bool nm_mpi_yields_in_vain(void)
 /* MPICH with UCX. Its function says how much it has found. But a build of MPICH may pass messages
  * within a node by itself (its module `posix`), and UCX does not see those. So a rank sleeps only
  * while UCX finds something now and then. Other users of UCX are none of our business: it matters
- * whose object calls. Entries are never used twice: a thread that reads one while it is forgotten
- * reads a whole one. */
+ * whose object calls. An entry is only used again for the same object: who reads one while
+ * it is forgotten reads a whole one. */
 
 #define CALLERS 32u
 struct caller {
@@ -199,6 +214,24 @@ struct caller {
 static struct caller callers[CALLERS];
 static _Atomic unsigned callers_count;
 static atomic_flag resolving = ATOMIC_FLAG_INIT;
+
+/* MPICH looks under a lock, for which another thread that is in MPI, too, would wait as long as
+ * this one sleeps. So ranks with MPI_THREAD_MULTIPLE never sleep, and none before MPI has begun. */
+#define MPI_THREAD_MULTIPLE 3
+static int (*_Atomic mpich_has_begun)(int *), (*_Atomic mpich_has_ended)(int *), (*_Atomic mpich_threads)(int *);
+static _Atomic int mpich_may; /* 0 = not known, 1 = it may sleep, -1 = never */
+
+static bool mpich_may_sleep(void)
+{
+    int may = mpich_may, begun = 0, ended = 0, level = MPI_THREAD_MULTIPLE;
+    int (*has_begun)(int *) = mpich_has_begun, (*has_ended)(int *) = mpich_has_ended, (*threads)(int *) = mpich_threads;
+    if (may == 0 && has_begun && has_ended && threads && has_begun(&begun) == 0 && begun && has_ended(&ended) == 0 &&
+        !ended) {
+        threads(&level);
+        mpich_may = may = level < MPI_THREAD_MULTIPLE ? 1 : -1;
+    }
+    return may > 0;
+}
 
 struct object {
     uintptr_t address, from, to;
@@ -238,9 +271,19 @@ static struct caller resolve(uintptr_t address)
     struct caller caller = {.from = object.from, .to = object.to};
     caller.look = (unsigned (*)(void *))nm_symbol_for(address, "ucp_worker_progress");
     caller.sleeps = is_mpich(object.path) && !is_left(object.path);
+    if (caller.sleeps) {
+        mpich_has_begun = (int (*)(int *))nm_symbol_for(address, "MPI_Initialized");
+        mpich_has_ended = (int (*)(int *))nm_symbol_for(address, "MPI_Finalized");
+        mpich_threads = (int (*)(int *))nm_symbol_for(address, "MPI_Query_thread");
+    }
     nm_flag_lock(&resolving);
-    unsigned count = callers_count;
-    if (object.to && caller.look && count < CALLERS) {
+    unsigned count = callers_count, same = 0;
+    while (same < count && (callers[same].from != caller.from || callers[same].look != caller.look ||
+                            callers[same].sleeps != caller.sleeps))
+        same++;
+    if (same < count) {
+        callers[same].to = caller.to;
+    } else if (object.to && caller.look && count < CALLERS) {
         callers[count] = caller;
         callers_count = count + 1;
     }
@@ -261,13 +304,15 @@ static inline struct caller caller_at(uintptr_t address)
 SHIM_EXPORT unsigned ucp_worker_progress(void *worker)
 {
     struct caller caller = caller_at((uintptr_t)__builtin_return_address(0));
+    if (caller.sleeps && !wait.inside)
+        begin_look();
     unsigned found = caller.look ? caller.look(worker) : 0;
     if (!caller.sleeps || wait.inside)
         return found;
     if (found)
         found_something();
     else
-        found_nothing(false);
+        found_nothing(mpich_may_sleep, false);
     return found;
 }
 
@@ -277,4 +322,15 @@ void nm_mpi_flush(void)
     open_mpi = NULL;
     for (unsigned i = 0; i < callers_count; i++)
         callers[i].to = 0;
+}
+
+/* Another thread may have been resolving. */
+static void in_child(void)
+{
+    atomic_flag_clear(&resolving);
+}
+
+__attribute__((constructor)) static void prepare(void)
+{
+    pthread_atfork(NULL, NULL, in_child);
 }

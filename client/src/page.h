@@ -129,7 +129,7 @@ struct nm_root_line { /* 0x080, the program's root thread */
     _Atomic uint64_t adopted_ns;
     _Atomic uint32_t held_by;
     _Atomic uint32_t follows; /* 1 = the size of its regions follows the allocation */
-    _Atomic uint32_t waits;   /* 1 = a thread waits for a message of MPI, and sleeps between looks */
+    _Atomic uint32_t sleeps;  /* of threads between two looks at messages of MPI, modulo 2^32 */
     _Atomic uint32_t reserved[3];
 };
 

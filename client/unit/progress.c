@@ -25,6 +25,27 @@ unsigned ucp_worker_progress(void *worker)
     return ucp_finds;
 }
 #else
+int mpich_level = 1;
+
+/* The names of MPI. */
+int MPI_Initialized(int *flag)
+{
+    *flag = 1;
+    return 0;
+}
+
+int MPI_Finalized(int *flag)
+{
+    *flag = 0;
+    return 0;
+}
+
+int MPI_Query_thread(int *level)
+{
+    *level = mpich_level;
+    return 0;
+}
+
 unsigned long mpich_wait(double seconds)
 {
     unsigned long found = 0;

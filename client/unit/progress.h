@@ -7,6 +7,7 @@
 
 extern int open_pal_finds;
 extern unsigned ucp_finds;
+extern int mpich_level; /* MPI_THREAD_FUNNELED; 3 is MPI_THREAD_MULTIPLE */
 
 int opal_progress(void);
 unsigned ucp_worker_progress(void *worker);

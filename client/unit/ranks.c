@@ -1,7 +1,8 @@
 /* ranks.c - a thread that only looks for messages of MPI sleeps between two looks, if its
  * processors could be lent; one that finds some, or does something else, never does.
  *
- *     ranks      a manager's part; starts itself as the rank
+ *     ranks      a manager's part; starts itself as the rank: `lends`, `spins`, or `many`: lends as
+ *                a rank of Open MPI, and not as one of MPICH, where many threads may call MPI
  *
  * RANKS_PRELOAD names the shim, NUMAESTRO_ATTACH a path for the socket. The libraries of MPI are
  * those of progress.c. A sleep shows in the number of times that a thread gave its processor away,
@@ -56,6 +57,19 @@ static long open_mpi(int message_every, double work)
     return sleeps() - before;
 }
 
+/* Pieces of work, and after each many looks at once. */
+static long bursts(void)
+{
+    long before = sleeps();
+    open_pal_finds = 0;
+    for (double until = now() + WAIT; now() < until;) {
+        look_around(1e6);
+        for (int i = 0; i < 100; i++)
+            opal_progress();
+    }
+    return sleeps() - before;
+}
+
 /* A wait in vain, after some messages. */
 static long mpich(void)
 {
@@ -87,7 +101,11 @@ static int rank(bool lends)
     expect("Open MPI, nothing comes", lends, open_mpi(0, 0));
     expect("Open MPI, some messages come", false, open_mpi(100, 0));
     expect("Open MPI, work between two looks", false, open_mpi(0, 10000));
-    expect("MPICH, nothing comes", lends, mpich());
+    expect("Open MPI, short work between two looks", false, open_mpi(0, 1500));
+    expect("Open MPI, work, and then many looks", false, bursts());
+    expect("MPICH, nothing comes", lends && mpich_level < 3, mpich());
+    if (mpich_level == 3)
+        return 0;
     for (int i = 0; i < 20; i++) {
         look_around(1e6);
         mpich_wait(0.001);
@@ -149,12 +167,15 @@ static void try(int listener, char *self, const char *rules, uint32_t flags, con
 
 int main(int argc, char **argv)
 {
-    if (argc == 2)
-        return rank(strcmp(argv[1], "lends") == 0);
+    if (argc == 2) {
+        mpich_level = strcmp(argv[1], "many") == 0 ? 3 : 1;
+        return rank(strcmp(argv[1], "spins") != 0);
+    }
     int listener = listen_at(getenv("NUMAESTRO_ATTACH"));
     if (listener < 0)
         return 1;
     try(listener, argv[0], "", 0, "lends");
+    try(listener, argv[0], "", 0, "many");
     try(listener, argv[0], "", NM_FLAG_RELEASED, "spins");
     try(listener, argv[0], "libopen-pal=leave,libmpich=leave", 0, "spins");
     puts("ok ranks: they sleep while they wait, and only then");

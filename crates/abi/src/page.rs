@@ -236,8 +236,8 @@ pub struct RootLine {
     pub held_by: AtomicU32,
     /// 1 once the size of a region followed the allocation: the user, or the program, allows it.
     pub follows: AtomicU32,
-    /// 1 while a thread waits for a message of MPI, and sleeps between its looks.
-    pub waits: AtomicU32,
+    /// Sleeps of its threads between two looks at messages of MPI so far, modulo 2^32.
+    pub sleeps: AtomicU32,
     /// Zero.
     pub reserved: [AtomicU32; 3],
 }

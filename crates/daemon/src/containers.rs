@@ -208,10 +208,10 @@ fn name_in(table: &Path, id: &str) -> Option<String> {
         Err(cause) => Err(cause),
     };
     match text {
-        Ok(text) => text
-            .lines()
-            .map(str::split_whitespace)
-            .find_map(|mut words| (words.next()? == id).then(|| words.next().map(str::to_owned)).flatten()),
+        Ok(text) => text.lines().find_map(|line| {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            (words.len() == 2 && words[0] == id).then(|| words[1].to_owned())
+        }),
         // Nobody has written it yet.
         Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => None,
         Err(cause) => {
@@ -369,7 +369,7 @@ mod tests {
         assert_eq!(of(&containers).party, "pod 1", "nobody has written the table yet");
         fs::write(&table, "# pods\n10 other\n1\n1 lab/solvers\n").unwrap();
         assert_eq!(of(&containers).party, "lab/solvers", "a line without a name says nothing");
-        fs::write(&table, "10 other\n1   lab/solvers extra\n1 lab/later\n").unwrap();
+        fs::write(&table, "10 other\n1 lab/others extra\n1   lab/solvers\n1 lab/later\n").unwrap();
         let found = of(&containers);
         assert_eq!(found, Container { party: "lab/solvers".to_owned(), entitled: None });
         assert!(!containers.note(&found));

@@ -339,7 +339,7 @@ impl Front {
         }
     }
 
-    fn save(&mut self, shell: &Shell) {
+    pub(super) fn save(&mut self, shell: &Shell) {
         self.directory.save(&shell.state());
         self.save_jobs();
     }

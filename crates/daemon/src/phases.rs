@@ -26,6 +26,8 @@ pub(crate) struct Phases {
     looks: Looks,
     /// The counts of ready threads of applications.
     ready: BTreeMap<AppId, ReadyThreads>,
+    /// The sleeps of applications at the latest look, as their pages say.
+    sleeps: BTreeMap<AppId, u32>,
 }
 
 /// Looks may use this part of one processor at most: the states of many threads are expensive.
@@ -60,7 +62,10 @@ impl Phases {
             let (app, report) = (subject.app, page.map(SharedPage::report));
             let (regions, in_region) = report.map_or((0, false), |report| (report.regions, report.in_region));
             let mut look = subject.look(regions, in_region);
-            look.waits = report.is_some_and(|report| report.waits);
+            if let Some(report) = report {
+                let before = self.sleeps.insert(app, report.sleeps);
+                look.waits = regions != 0 && before.is_some_and(|before| before != report.sleeps);
+            }
             let cpu_ns = look.needs_cpu_time().then(|| procfs::cpu_time_ns(*pid).ok()).flatten();
             if cpu_ns.is_some_and(|cpu_ns| course.counts_ready(app, look, (now, of_use), cpu_ns)) {
                 look.ready = Some(self.count(course.phase(app), app, *pid, regions));
@@ -74,6 +79,7 @@ impl Phases {
     /// An application has gone.
     pub(crate) fn forget(&mut self, app: u64) {
         self.ready.remove(&AppId(app));
+        self.sleeps.remove(&AppId(app));
     }
 
     /// The threads of an application that are ready, as far as it matters.

@@ -46,14 +46,13 @@ pub struct Decision<'a> {
 /// The values that an application writes about itself into its page; clamped, and to be believed of
 /// this application only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[allow(clippy::struct_excessive_bools)] // Each is a fact of its own; all combinations occur.
 pub struct Report {
     /// Outermost parallel regions entered so far.
     pub regions: u64,
     /// It is inside one.
     pub in_region: bool,
-    /// It waits for a message of MPI, and sleeps between its looks.
-    pub waits: bool,
+    /// Sleeps of its threads between two looks at messages of MPI so far, modulo 2^32.
+    pub sleeps: u32,
     /// Threads of the latest region.
     pub team: u32,
     /// Largest team it would use by itself.
@@ -172,7 +171,7 @@ impl SharedPage {
         Report {
             regions: page.root.regions.load(Ordering::Relaxed),
             in_region: page.root.in_region.load(Ordering::Relaxed) != 0,
-            waits: page.root.waits.load(Ordering::Relaxed) != 0,
+            sleeps: page.root.sleeps.load(Ordering::Relaxed),
             team: page.root.team.load(Ordering::Relaxed).min(most),
             team_max: page.root.team_max.load(Ordering::Relaxed).min(most),
             held: page.root.held.load(Ordering::Relaxed),

@@ -50,7 +50,7 @@ pub fn fields() -> Vec<Field> {
         epoch, count, flags, sequence, cpuset_words, grace_us, decided_ns, memory, reserved,
     });
     list!(all, "page.root" at offset_of!(Page, root), RootLine {
-        regions, in_region, team, team_max, held, adopted_ns, held_by, follows, waits, reserved,
+        regions, in_region, team, team_max, held, adopted_ns, held_by, follows, sleeps, reserved,
     });
     list!(all, "page.helper" at offset_of!(Page, helper), HelperLine {
         adopted_epoch, folded, runtimes, helper_tid, reserved,

@@ -89,7 +89,8 @@ impl Front {
         self.users.find(id.0);
         self.tell_jobs(shell);
         self.measure_jobs(shell);
-        self.save_jobs();
+        // With the policy that decides now.
+        self.save(shell);
         Ok(Reply::Done)
     }
 
@@ -201,8 +202,12 @@ impl Front {
 
     /// Programs have come or gone.
     pub(super) fn company_has_changed(&mut self, shell: &mut Shell) {
+        let before = self.jobs.policy.is_some();
         if let Err(refusal) = self.follow_jobs_policy(shell) {
             warn!("the policy stays: {}", refusal.reason);
+        }
+        if before != self.jobs.policy.is_some() {
+            self.save(shell);
         }
     }
 
@@ -354,8 +359,19 @@ impl Front {
                 self.step_ended(step, shell);
             }
         }
-        if let (Some(before), true, Some((id, asked))) = (policy_before, killed, self.jobs.register.policy()) {
-            self.jobs.policy = Some(JobsPolicy { id, asked: asked.to_owned(), before });
+        if let Some(before) = policy_before.filter(|_| killed) {
+            match self.jobs.register.policy() {
+                // The two files may be of different moments.
+                Some((id, asked)) if same_policy(asked, &shell.policy_text()) => {
+                    self.jobs.policy = Some(JobsPolicy { id, asked: asked.to_owned(), before });
+                }
+                Some(_) => {}
+                // The job has ended since, and its policy must not stay.
+                None => match shell.set_policy(before) {
+                    Ok(()) => {}
+                    Err((reason, _)) => warn!("the policy of a job that has ended stays: {reason}"),
+                },
+            }
         }
         let uids: BTreeSet<u32> = self.jobs.register.jobs().map(|(id, _)| id.0).collect();
         for uid in uids {
@@ -365,6 +381,12 @@ impl Front {
         self.company_has_changed(shell);
         self.save_jobs();
     }
+}
+
+/// Two texts of the same policy.
+fn same_policy(one: &str, other: &str) -> bool {
+    let parsed = |text: &str| Policy::parse(text, 0).ok().map(|policy| policy.to_string());
+    parsed(one).is_some() && parsed(one) == parsed(other)
 }
 
 fn refusal(objection: Objection) -> Refusal {

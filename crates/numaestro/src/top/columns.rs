@@ -83,11 +83,13 @@ mod tests {
         assert_eq!(heads(&status, 20), ["", "NAME", "HAS"]);
         let usual = ["", "APP", "NAME", "CLASS", "STATE", "HAS", "MAX", "CPUS", "TEAM", "CPU%", "REG/S"];
         assert_eq!(heads(&status, 80), usual);
-        assert_eq!(heads(&status, 200).len(), COLUMNS.len() - 1, "all but the users, of which there is one");
+        assert_eq!(heads(&status, 200).len(), COLUMNS.len() - 2, "all but users and jobs, of which there are none");
         for app in &mut status.apps {
             app.user = Some("bob".into());
         }
         assert_eq!(heads(&status, 80), usual);
+        assert_eq!(heads(&status, 200).len(), COLUMNS.len() - 1);
+        status.apps[0].job = Some("12.0/3".into());
         assert_eq!(heads(&status, 200).len(), COLUMNS.len());
     }
 }

@@ -1,6 +1,8 @@
-//! Whoever dies in whatever order: a job that is cancelled, its node's daemon, the parent of its
-//! step, and our manager. The job beside it ends with its result, and gets the processors of the
-//! one that has gone.
+//! Whoever dies in whatever order: a job that is cancelled or out of time, its node's daemon, the
+//! parent of its step, and our manager. The job beside it ends with its result, and gets the
+//! processors of the one that has gone.
+//!
+//! Every tenth round waits for a time-out, which Slurm looks for twice a minute.
 //!
 //! `NUMAESTRO_KILLS=100` does a hundred rounds, `NUMAESTRO_SEED=N` others.
 
@@ -89,14 +91,18 @@ fn whoever_dies_in_whatever_order_the_other_job_goes_on() {
             std::thread::sleep(Duration::from_millis(dice.roll(150)));
         }
         let what = format!("round {round} of seed {seed}, {blows:?}");
-        if !blows.contains(&Blow::Cancel) {
+        if round % 10 == 9 && !blows.contains(&Blow::Cancel) {
+            cluster.slurm("scontrol", &["update", &format!("JobId={victim}"), "EndTime=now+1seconds"]);
+            let lost = blows.contains(&Blow::Step);
+            until_late(&what, || !is_there(program) || lost && !cluster.jobs().contains(&victim.to_string()));
+        } else if !blows.contains(&Blow::Cancel) {
             cluster.slurm("scancel", &[&victim.to_string()]);
         }
         if blows.contains(&Blow::Step) {
             // Without the parent of its step, Slurm does not find the program any more.
             kill(program);
         }
-        until(&what, || !std::path::Path::new(&format!("/proc/{program}")).exists());
+        until(&what, || !is_there(program));
         let ended = Instant::now();
         until(&what, || !apps(user).iter().any(is_victim));
         slowest = slowest.max(ended.elapsed());
@@ -113,6 +119,19 @@ fn whoever_dies_in_whatever_order_the_other_job_goes_on() {
     }
     println!("the processors of the dead were free after {slowest:?} at most");
     assert!(slowest < FREE_WITHIN, "{slowest:?}");
+}
+
+/// The same as [`until`], for what may take two minutes.
+fn until_late(what: &str, holds: impl Fn() -> bool) {
+    let begin = Instant::now();
+    while !holds() {
+        assert!(begin.elapsed() < Duration::from_mins(2), "never: {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn is_there(pid: u32) -> bool {
+    std::path::Path::new(&format!("/proc/{pid}")).exists()
 }
 
 fn checksum(said: &str) -> serde_json::Value {
