@@ -75,12 +75,12 @@ fn whoever_dies_in_whatever_order_the_other_job_goes_on() {
     let seed = number("NUMAESTRO_SEED", 14);
     let (mut dice, mut slowest) = (Dice(seed * 2 + 1), Duration::ZERO);
     let words = [sor.as_str(), "--json", "--threads", "2", "--reps"];
-    let expected = checksum(&text(&cluster.srun(&[&words[..], &["20000"]].concat()).output().expect("srun").stdout));
+    let expected = checksum(&text(&cluster.srun(&[&words[..], &["60000"]].concat()).output().expect("srun").stdout));
     let mut present = manager(user, "");
     for round in 0..number("NUMAESTRO_KILLS", 5) {
         let blows = dice.blows();
         let victim = cluster.sbatch(&["--cpus-per-task=2", &format!("--wrap=exec {}  100000000", words.join(" "))]);
-        let witness = cluster.srun(&[&["--cpus-per-task=2"], &words[..], &["20000"]].concat()).spawn().expect("srun");
+        let witness = cluster.srun(&[&["--cpus-per-task=2"], &words[..], &["60000"]].concat()).spawn().expect("srun");
         let is_victim = |app: &serde_json::Value| job_of(app) == victim.to_string();
         until("both programs", || apps(user).len() == 2 && apps(user).iter().any(is_victim));
         let program =
