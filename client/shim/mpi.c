@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <link.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -59,10 +60,13 @@ static __thread struct {
     uint32_t unheard;    /* waits without a message, since the latest one; UNHEARD_MOST before any */
 } wait __attribute__((tls_model("initial-exec"))) = {.unheard = UNHEARD_MOST};
 
+/* The user asks for it: NUMAESTRO_RANKS=lend. */
+static bool lends;
+
 /* Somebody can get the processors of this program. */
 static bool may_lend(void)
 {
-    return nm_client.attached && !nm_client.alone && !(nm_client.flags & NM_FLAG_RELEASED);
+    return lends && nm_client.attached && !nm_client.alone && !(nm_client.flags & NM_FLAG_RELEASED);
 }
 
 static uint64_t worked_ns(void)
@@ -332,5 +336,7 @@ static void in_child(void)
 
 __attribute__((constructor)) static void prepare(void)
 {
+    const char *asked = getenv("NUMAESTRO_RANKS");
+    lends = asked && strcmp(asked, "lend") == 0;
     pthread_atfork(NULL, NULL, in_child);
 }

@@ -142,6 +142,7 @@ static void try(int listener, char *self, const char *rules, uint32_t flags, con
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         setenv("LD_PRELOAD", getenv("RANKS_PRELOAD"), 1);
         setenv("NUMAESTRO_LIBRARIES", rules, 1);
+        setenv("NUMAESTRO_RANKS", strcmp(lends, "silent") ? "lend" : "", 1);
         execl(self, self, lends, NULL);
         _exit(127);
     }
@@ -169,13 +170,14 @@ int main(int argc, char **argv)
 {
     if (argc == 2) {
         mpich_level = strcmp(argv[1], "many") == 0 ? 3 : 1;
-        return rank(strcmp(argv[1], "spins") != 0);
+        return rank(strcmp(argv[1], "spins") != 0 && strcmp(argv[1], "silent") != 0);
     }
     int listener = listen_at(getenv("NUMAESTRO_ATTACH"));
     if (listener < 0)
         return 1;
     try(listener, argv[0], "", 0, "lends");
     try(listener, argv[0], "", 0, "many");
+    try(listener, argv[0], "", 0, "silent");
     try(listener, argv[0], "", NM_FLAG_RELEASED, "spins");
     try(listener, argv[0], "libopen-pal=leave,libmpich=leave", 0, "spins");
     puts("ok ranks: they sleep while they wait, and only then");

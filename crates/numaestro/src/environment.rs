@@ -119,7 +119,7 @@ impl Environment {
             self.set("GOMP_SPINCOUNT", OsStr::new(SPIN_COUNT));
             changes.push(format!("GOMP_SPINCOUNT={SPIN_COUNT} (the shim adjusts waiting)"));
         }
-        if self.get(YIELDS).is_none() {
+        if self.get("NUMAESTRO_RANKS").is_some_and(|ranks| ranks == "lend") && self.get(YIELDS).is_none() {
             self.set(YIELDS, OsStr::new("1"));
             changes.push(format!("{YIELDS}=1 (ranks of Open MPI that wait lend processors)"));
         }
@@ -222,10 +222,19 @@ mod tests {
                 "NUMAESTRO_FOLD=kernel",
                 "NUMAESTRO_LIBRARIES=libx*=leave",
                 "NUMAESTRO_POOL=whole:4",
-                "GOMP_SPINCOUNT=300089",
-                "OMPI_MCA_mpi_yield_when_idle=1"
+                "GOMP_SPINCOUNT=300089"
             ]
         );
+    }
+
+    #[test]
+    fn ranks_lend_where_their_user_asks_for_it() {
+        for (ranks, yields) in [("lend", Some("1".into())), ("spin", None)] {
+            let mut it = environment(&[]);
+            it.set("NUMAESTRO_RANKS", OsStr::new(ranks));
+            it.prepare(Path::new("/a"), "0", None, &Told::default());
+            assert_eq!(it.get(YIELDS), yields);
+        }
     }
 
     #[test]

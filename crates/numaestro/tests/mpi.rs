@@ -46,7 +46,7 @@ impl Implementation {
 /// Both ranks have teams of two threads, and root may start them.
 fn two_threads(command: &mut Command) -> &mut Command {
     let root = ["OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"];
-    command.env("OMP_NUM_THREADS", "2").envs(root.map(|name| (name, "1")))
+    command.env("OMP_NUM_THREADS", "2").env("NUMAESTRO_RANKS", "lend").envs(root.map(|name| (name, "1")))
 }
 
 /// What the numbers of all iterations were.

@@ -75,7 +75,7 @@ fn a_right_model_is_near_and_a_wrong_one_fails() {
     assert_eq!(output.status.code(), Some(1), "a wrong model passes: {}", text(&output.stdout));
     let wrong = json(Path::new(&second));
     for (good, wrong) in simulated(&good).iter().zip(simulated(&wrong)) {
-        // Twice the work, but not twice the start of the programs, which takes part of such short runs.
+        // Twice the work, but not twice the start of the programs: these runs are short.
         assert!(wrong > 1.4 * good, "{wrong} {good}");
     }
     assert_eq!(good["done"].as_array().map(Vec::len), wrong["done"].as_array().map(Vec::len), "nothing ran again");
