@@ -60,13 +60,13 @@ static __thread struct {
     uint32_t unheard;    /* waits without a message, since the latest one; UNHEARD_MOST before any */
 } wait __attribute__((tls_model("initial-exec"))) = {.unheard = UNHEARD_MOST};
 
-/* The user asks for it: NUMAESTRO_RANKS=lend. */
+/* The user asks for it: NUMAESTRO_RANKS=lend. Otherwise looks are only passed on. */
 static bool lends;
 
 /* Somebody can get the processors of this program. */
 static bool may_lend(void)
 {
-    return lends && nm_client.attached && !nm_client.alone && !(nm_client.flags & NM_FLAG_RELEASED);
+    return nm_client.attached && !nm_client.alone && !(nm_client.flags & NM_FLAG_RELEASED);
 }
 
 static uint64_t worked_ns(void)
@@ -154,7 +154,7 @@ static __attribute__((noinline)) void find_open_mpi(uintptr_t caller)
     int saved = errno;
     const char *path = NULL;
     long (*look)(void) = (long (*)(void))nm_symbol_for(caller, "opal_progress");
-    open_mpi_sleeps = look && nm_object_of((uintptr_t)look, &path) && path && !is_left(path);
+    open_mpi_sleeps = lends && look && nm_object_of((uintptr_t)look, &path) && path && !is_left(path);
     open_mpi = look;
     errno = saved;
 }
@@ -274,7 +274,7 @@ static struct caller resolve(uintptr_t address)
     dl_iterate_phdr(find_object, &object);
     struct caller caller = {.from = object.from, .to = object.to};
     caller.look = (unsigned (*)(void *))nm_symbol_for(address, "ucp_worker_progress");
-    caller.sleeps = is_mpich(object.path) && !is_left(object.path);
+    caller.sleeps = lends && is_mpich(object.path) && !is_left(object.path);
     if (caller.sleeps) {
         mpich_has_begun = (int (*)(int *))nm_symbol_for(address, "MPI_Initialized");
         mpich_has_ended = (int (*)(int *))nm_symbol_for(address, "MPI_Finalized");
