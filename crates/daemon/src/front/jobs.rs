@@ -95,14 +95,13 @@ impl Front {
     }
 
     fn watch_step(&self, step: u64, shell: &mut Shell) -> bool {
-        let mut parents = self.jobs.register.parents();
-        let Some((_, parent)) = parents.find(|(number, _)| *number == step) else { return false };
-        shell.wakeups().watch(parent, token::STEP + step, Interest::Read).is_ok()
+        let parent = self.jobs.register.parent(step);
+        parent.is_some_and(|parent| shell.wakeups().watch(parent, token::STEP + step, Interest::Read).is_ok())
     }
 
     /// The parent of a step has ended.
     pub(super) fn step_ended(&mut self, step: u64, shell: &mut Shell) {
-        if let Some((_, parent)) = self.jobs.register.parents().find(|(number, _)| *number == step) {
+        if let Some(parent) = self.jobs.register.parent(step) {
             shell.wakeups().forget(parent);
         }
         if let Some((id, terms)) = self.jobs.register.end(step) {
@@ -110,9 +109,8 @@ impl Front {
             let time = self.jobs.meter.close(monotonic_ns(), id);
             self.write_account(id, &terms, time);
             // Programs that outlive it keep its limits, and keep nothing from others.
-            let part = Party::of_job(terms.cpus, 0, terms.malleable.map(|range| (range.min, range.max)), terms.most());
             if self.users.job_parties().any(|(_, known)| known == id) {
-                self.find_in_job(id, Some(part), shell);
+                self.find_in_job(id, Some(terms.part(0)), shell);
             }
             self.vacate_jobs(shell);
             self.tell_jobs(shell);
@@ -352,8 +350,7 @@ impl Front {
             let time = self.jobs.meter.close(monotonic_ns(), id);
             self.write_account(id, &terms, time);
         }
-        let steps: Vec<u64> = self.jobs.register.parents().map(|(number, _)| number).collect();
-        for step in steps {
+        for step in self.jobs.register.numbers() {
             if !self.watch_step(step, shell) {
                 warn!(step, "the end of a step would not be seen: it is left out");
                 self.step_ended(step, shell);
@@ -367,10 +364,11 @@ impl Front {
                 }
                 Some(_) => {}
                 // The job has ended since, and its policy must not stay.
-                None => match shell.set_policy(before) {
-                    Ok(()) => {}
-                    Err((reason, _)) => warn!("the policy of a job that has ended stays: {reason}"),
-                },
+                None => {
+                    if let Err((reason, _)) = shell.set_policy(before) {
+                        warn!("the policy of a job that has ended stays: {reason}");
+                    }
+                }
             }
         }
         let uids: BTreeSet<u32> = self.jobs.register.jobs().map(|(id, _)| id.0).collect();

@@ -55,6 +55,11 @@ impl Terms {
     pub(crate) fn most(&self) -> Option<u32> {
         self.limits.into_iter().flatten().min()
     }
+
+    /// Its part of a machine on which so many processors are its own.
+    pub(crate) fn part(&self, own: u32) -> Party {
+        Party::of_job(self.cpus, own, self.malleable.map(|range| (range.min, range.max)), self.most())
+    }
 }
 
 #[derive(Debug)]
@@ -182,9 +187,14 @@ impl Register {
         ended.map(|step| step.number).collect()
     }
 
-    /// The numbers and parents of all steps, to be watched.
-    pub(crate) fn parents(&self) -> impl Iterator<Item = (u64, &PidFd)> {
-        self.steps.iter().map(|step| (step.number, &step.parent))
+    /// The parent of a step, to be watched.
+    pub(crate) fn parent(&self, number: u64) -> Option<&PidFd> {
+        self.steps.iter().find(|step| step.number == number).map(|step| &step.parent)
+    }
+
+    /// The numbers of all steps.
+    pub(crate) fn numbers(&self) -> Vec<u64> {
+        self.steps.iter().map(|step| step.number).collect()
     }
 
     /// The job and the name of the step of a process with these ancestors.
@@ -201,8 +211,7 @@ impl Register {
     pub(crate) fn part(&self, id: JobId, machine: u32) -> Option<Party> {
         let terms = self.jobs.get(&id)?;
         let by_all = self.jobs.values().map(|terms| u64::from(terms.cpus)).sum();
-        let own = own_of_job(terms.cpus.into(), by_all, machine.into()) as u32;
-        Some(Party::of_job(terms.cpus, own, terms.malleable.map(|range| (range.min, range.max)), terms.most()))
+        Some(terms.part(own_of_job(terms.cpus.into(), by_all, machine.into()) as u32))
     }
 
     /// The jobs that are here, in the order of their numbers.
