@@ -2,7 +2,7 @@
  * sbatch and salloc.
  *
  *     where a command of Slurm runs             on each node, in the job's slurmstepd
- *     take_option: refuses what is wrong        take_option: takes it again
+ *     take_option: refuses mistakes             take_option: takes the option again
  *                                               init_post_opt (root): tells the manager of the step
  *                                               task_init (the user): gives the task the variables
  *                                                 with which programs come to the manager
@@ -10,7 +10,7 @@
  * The manager sees the end of a step by the end of its slurmstepd, so nothing has to be told then,
  * and a slurmstepd that is killed leaves nothing behind.
  *
- * No job waits or fails because of this plugin: what does not work is said, and the job runs as it
+ * No job waits or fails because of this plugin: the plugin says its trouble, and the job runs as it
  * would without. */
 #include "choice.h"
 #include "manager.h"
