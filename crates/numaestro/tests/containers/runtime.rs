@@ -35,6 +35,13 @@ pub fn missing() -> Option<&'static str> {
     (std::thread::available_parallelism().map_or(1, std::num::NonZero::get) < 2).then_some("one processor only")
 }
 
+/// An engine with these files in its root directory; the reason if there is none, or no test here
+/// can run.
+fn prepared(files: &[&Path]) -> Result<Podman, String> {
+    missing().map_or(Ok(()), |reason| Err(reason.to_owned()))?;
+    Podman::new(files)
+}
+
 /// What a program in a container needs for the manager of the host, as the guide has it.
 fn way_in(user: &User) -> Vec<String> {
     let (sockets, shim) = (user.path("run").display().to_string(), shim().canonicalize().expect("built"));
@@ -117,10 +124,7 @@ fn kill_guard(user: &User) {
 #[test]
 fn programs_in_a_container_come_to_the_manager_of_the_host() {
     let _turn = turn();
-    if let Some(reason) = missing() {
-        skip!("{reason}");
-    }
-    let podman = match Podman::new(&[&kernel(), &command()]) {
+    let podman = match prepared(&[&kernel(), &command()]) {
         Ok(podman) => podman,
         Err(reason) => skip!("{reason}"),
     };
@@ -181,10 +185,7 @@ fn programs_in_a_container_come_to_the_manager_of_the_host() {
 #[test]
 fn a_manager_in_a_container_with_the_hosts_processes_manages_other_containers() {
     let _turn = turn();
-    if let Some(reason) = missing() {
-        skip!("{reason}");
-    }
-    let podman = match Podman::new(&[&kernel(), &command()]) {
+    let podman = match prepared(&[&kernel(), &command()]) {
         Ok(podman) => podman,
         Err(reason) => skip!("{reason}"),
     };
@@ -197,7 +198,7 @@ fn a_manager_in_a_container_with_the_hosts_processes_manages_other_containers() 
     let way_in = way_in(user);
     let way_in: Vec<&str> = way_in.iter().map(String::as_str).collect();
     let divided = || {
-        let apps = json(&user.output(["status", "--json"]))["apps"].as_array().cloned().unwrap_or_default();
+        let apps = apps(user);
         apps.len() == 2 && apps.iter().all(|app| app["count"] == 1 && app["shared"] == false)
     };
 
@@ -240,10 +241,7 @@ fn nothing_may_be_asked_from_inside(podman: &Podman, options: &[&str]) {
 #[test]
 fn a_cpuset_and_a_quota_of_the_container_bound_its_programs() {
     let _turn = turn();
-    if let Some(reason) = missing() {
-        skip!("{reason}");
-    }
-    let podman = match Podman::new(&[&kernel()]) {
+    let podman = match prepared(&[&kernel()]) {
         Ok(podman) => podman,
         Err(reason) => skip!("{reason}"),
     };
@@ -271,10 +269,7 @@ fn a_cpuset_and_a_quota_of_the_container_bound_its_programs() {
 #[test]
 fn a_manager_inside_divides_the_container() {
     let _turn = turn();
-    if let Some(reason) = missing() {
-        skip!("{reason}");
-    }
-    let podman = match Podman::new(&[&kernel(), &command()]) {
+    let podman = match prepared(&[&kernel(), &command()]) {
         Ok(podman) => podman,
         Err(reason) => skip!("{reason}"),
     };
