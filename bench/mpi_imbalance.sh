@@ -19,7 +19,7 @@ end() {
 }
 trap end EXIT
 mkdir "$dir/manager"
-"$numaestro" --dir "$dir/manager" daemon --cpus 0,1 --ignore-unmanaged --idle-exit 0 >"$dir/log" 2>&1 &
+"$numaestro" --dir "$dir/manager" daemon --cpus 0,1 --idle-exit 0 >"$dir/log" 2>&1 &
 export NUMAESTRO_RANKS=lend OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 
 # ranks IMPLEMENTATION HOW WORDS...: the program's line of JSON.

@@ -8,7 +8,8 @@
 //! uses no time is kept from running by others.
 //!
 //! A program may say that it waits for a message (a rank of MPI, which sleeps between its looks):
-//! then no patience is needed.
+//! then no patience is needed. While it has not run since, it cannot have seen the message, however
+//! long it has been ready: a thread of another program computes on the processor that it lent.
 //!
 //! A program that never opened a region, such as one with a pool of threads, is judged by the
 //! states of its threads: it is sequential while at most one of them runs or is ready to. On the
@@ -35,6 +36,9 @@ const WORKS_PERMILLE: u64 = 500;
 const PATIENCE_NS_MIN: Nanos = 2_000_000;
 /// The same of a program whose phases are short, at most.
 const PATIENCE_NS_MAX: Nanos = 64_000_000;
+/// A rank of MPI waited at the latest look, and has used less than this since, nanoseconds: it still
+/// waits. An awakening takes some tens of thousands.
+const STILL_NS: Nanos = 100_000;
 /// A phase that is shorter than this, nanoseconds, has cost about as much as it gave.
 const SHORT_NS: Nanos = 8_000_000;
 
@@ -50,6 +54,8 @@ pub struct PhaseWatch {
     cpu: Option<(Nanos, Nanos)>,
     /// Threads that were ready at the latest look at which they were counted.
     ready: u32,
+    /// It waited for a message at the latest look.
+    waited: bool,
     /// Since when it has used hardly any time and no thread of it was ready, nanoseconds.
     idle_since_ns: Option<Nanos>,
     /// Since when one thread at most has been ready, nanoseconds.
@@ -68,6 +74,7 @@ impl Default for PhaseWatch {
             quiet_since_ns: 0,
             cpu: None,
             ready: 0,
+            waited: false,
             idle_since_ns: None,
             alone_since_ns: None,
             patience_ns: PATIENCE_NS_MIN,
@@ -86,12 +93,15 @@ impl PhaseWatch {
         if look.in_region || self.regions != Some(look.regions) {
             self.quiet_since_ns = now;
             (self.idle_since_ns, self.alone_since_ns) = (None, None);
+            self.waited = false;
             // One look more is needed to know that no region begins and ends between looks.
             self.regions = (!look.in_region).then_some(look.regions);
             return (told != Phase::Parallel).then_some(Phase::Parallel);
         }
         let before = before?;
         let used = Used::between(before, present?);
+        self.waited = look.waits || (self.waited && used.cpu_ns < STILL_NS);
+        let look = Look { waits: self.waited, ..look };
         let was_ready = self.ready;
         self.ready = look.ready.unwrap_or(was_ready);
         self.note(look, (before.0, now), used);

@@ -46,6 +46,9 @@ const WATCH_DELAY_NS: u64 = 50_000_000;
 const SAVE_DELAY_NS: u64 = 50_000_000;
 /// The same while turns are taken: allocations change all the time then.
 const SAVE_DELAY_TURNS_NS: u64 = 1_000_000_000;
+/// The most processor time of a job that a kill of the manager takes from its account, though
+/// nothing changes.
+const SAVE_JOBS_NS: u64 = 10_000_000_000;
 /// Up to so many applications the state file is written before a reply tells its contents.
 const APPS_AT_ONCE: usize = 64;
 
@@ -130,7 +133,12 @@ impl Front {
     pub(crate) fn due(&mut self, due: Due, shell: &mut Shell) {
         match due {
             Due::Watch => self.show_watchers(shell),
-            Due::Save => self.save(shell),
+            Due::Save => {
+                self.save(shell);
+                if !self.jobs.are_none() {
+                    shell.wakeups().set(Due::Save, monotonic_ns() + SAVE_JOBS_NS);
+                }
+            }
             Due::Idle => self.end_if_idle(shell),
             Due::Life => self.service.show_life(shell.wakeups()),
             Due::Line => self.service.tell_line(shell.status_line()),
