@@ -2,7 +2,8 @@
 # Two ranks of MPI on two processors, the second with twice the work of the first, and a reduction over both after each
 # piece: under one manager, where the rank that waits lends its processor (lending); the same where it spins
 # (NUMAESTRO_LIBRARIES, leave); and without numaestro, one thread a rank and a processor for each (pinned). Then messages to
-# and fro between two ranks that only wait for each other, and messages after two milliseconds of waiting. Interleaved
+# and fro between two ranks that only wait for each other, and messages after two milliseconds of waiting. And a rank that
+# computes while the other one does, and tests for its message 8 times after each 5 microseconds: its pieces of work. Interleaved
 # rounds; seconds as the program measures them, launch not included; ratios of medians.
 #
 # usage: bench/mpi_imbalance.sh [ROUNDS]   after `make build test-programs`; needs Open MPI or MPICH
@@ -20,7 +21,7 @@ end() {
 trap end EXIT
 mkdir "$dir/manager"
 "$numaestro" --dir "$dir/manager" daemon --cpus 0,1 --idle-exit 0 >"$dir/log" 2>&1 &
-export NUMAESTRO_RANKS=lend OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 
 # ranks IMPLEMENTATION HOW WORDS...: the program's line of JSON.
 ranks() {
@@ -47,6 +48,7 @@ for implementation in openmpi mpich; do
             line=$(ranks $implementation $how work "$iterations" "$sweeps")
             [ $how = pinned ] || [ "$(field checksum <<<"$line")" = "$expected" ] || { echo "another result: $line" >&2; exit 1; }
             field seconds <<<"$line" >>"$dir/$implementation.$how"
+            ranks $implementation $how overlap 8 5 | field pieces >>"$dir/$implementation.$how.pieces"
             for pause in 0 2000; do
                 messages=$((pause == 0 ? 200000 : 500))
                 line=$(ranks $implementation $how bounce $messages $pause)
@@ -57,15 +59,18 @@ for implementation in openmpi mpich; do
         done
     done
     for how in lending spinning pinned; do
-        printf '%s %s %s %s %s\n' $implementation $how "$(median "$dir/$implementation.$how")" \
-            "$(median "$dir/$implementation.$how.0")" "$(median "$dir/$implementation.$how.2000")"
+        printf '%s %s %s %s %s %s\n' $implementation $how "$(median "$dir/$implementation.$how")" \
+            "$(median "$dir/$implementation.$how.0")" "$(median "$dir/$implementation.$how.2000")" "$(median "$dir/$implementation.$how.pieces")"
     done
 done | awk '
-    BEGIN { printf "%-10s %-9s %10s %14s %16s\n", "", "", "work, s", "message, us", "after 2 ms, us" }
-    NF != 5 { print; next }
-    { printf "%-10s %-9s %10.3f %14.2f %16.1f\n", $1, $2, $3, $4, $5; took[$1, $2] = $3; seen[$1] = 1 }
+    BEGIN { printf "%-10s %-9s %10s %14s %16s %10s\n", "", "", "work, s", "message, us", "after 2 ms, us", "pieces" }
+    NF != 6 { print; next }
+    { printf "%-10s %-9s %10.3f %14.2f %16.1f %10d\n", $1, $2, $3, $4, $5, $6; took[$1, $2] = $3; pieces[$1, $2] = $6; seen[$1] = 1 }
     END {
         for (name in seen)
             printf "%s: lending takes %.2f of the time of spinning, %.2f of one thread a rank\n", name,
                 took[name, "lending"] / took[name, "spinning"], took[name, "lending"] / took[name, "pinned"]
+        for (name in seen)
+            printf "%s: a rank that computes between tests does %.2f of the pieces where it spins\n", name,
+                pieces[name, "lending"] / pieces[name, "spinning"]
     }'

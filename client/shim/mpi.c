@@ -3,9 +3,10 @@
  * MPI waits by looking for messages again and again. The manager takes such a rank for one that
  * computes, so nobody gets its processors. The shim therefore stands before the one function that
  * looks: opal_progress of Open MPI, and ucp_worker_progress of UCX where MPICH calls it. It always
- * calls the real one, and passes its answer on. When a thread has found nothing for a while, and
- * has done next to nothing in between, the shim sleeps for a moment before it returns. So the
- * rank uses hardly any time, the manager's looks find it blocked, and it lends its processors.
+ * calls the real one, and passes its answer on. When a thread has found nothing for a while, has
+ * done nothing in between, and others lack processors, the shim sleeps for a moment before it
+ * returns. So the rank uses hardly any time, the manager's looks find it blocked, and it lends its
+ * processors.
  *
  * That delays looks, and changes nothing else: the order of messages, and so of reductions, is
  * MPI's own. A sleep ends by itself, so no rank waits for us.
@@ -16,64 +17,54 @@
 #include <errno.h>
 #include <link.h>
 #include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-/* Time without a message until the first sleep. A message that comes sooner finds the rank awake,
+/* Looks in vain until each one is measured, if others lack processors: a message that comes sooner
+ * costs as much as without us. */
+#define LOOKS 32u
+/* Time of looking in vain until the first sleep. A message that comes sooner finds the rank awake,
  * as without us. */
 #define PATIENCE_NS 200000u
 /* A sleep is so small a part of the wait so far, and at most this; the kernel adds some 50 us. Who
  * has waited for long needs no quick answer, and each awakening takes time from the thread that
- * computes there. */
+ * computes there. Between two sleeps it looks so often. */
 #define SLEEP_PART 16u
 #define SLEEP_NS_MOST 1000000u
-/* The clock is read after so many looks; after a sleep sooner. */
-#define LOOKS 32u
 #define LOOKS_AWAKE 8u
-/* So much processor time may the looks between two readings take, each on the average; the first
- * after a sleep may take longer, because its data has left the caches. A thread that takes more has
- * done something in between, such as a piece of work in a loop around MPI_Test. The time of others
- * does not count: a rank that has lent its processor wakes up beside a thread that computes. */
-#define LOOK_NS_MOST 2000u
-#define AWAKE_NS_MOST 30000u
-/* From the end of a look to the beginning of the next one MPI takes less than this. Pieces of work
- * may be short, and many. */
-#define OUTSIDE_NS_MOST 500u
+/* From the end of a look to the beginning of the next one MPI takes less than this (32 ns nearly
+ * always), and a look in vain less than that. A thread that takes more once has done something,
+ * such as a piece of work in a loop around MPI_Test, and its wait begins anew. The first look
+ * after a sleep may take any time: the rank has lent its processor, and another thread computes
+ * there. */
+#define OUTSIDE_NS_MOST 250u
+#define LOOK_NS_MOST 30000u
 /* A wait that ends without a message of UCX was for another kind of messages. After so many in turn
  * UCX is not where this rank's messages come from. */
 #define UNHEARD_MOST 16u
 
 /* The wait of one thread. */
 static __thread struct {
-    uint64_t waited_ns;  /* its time of looking in vain, and of sleeping in between */
-    uint64_t worked_ns;  /* processor time of the thread at the latest reading, or after a sleep */
-    bool is_old;         /* there has been a reading in this wait */
-    uint64_t ended_ns;   /* the end of the look before the one at which the clock is read */
-    uint64_t outside_ns; /* from there to the beginning of that one */
-    uint32_t looks;      /* so many until the clock is read again */
-    bool slept;          /* the latest reading ended with a sleep */
-    bool inside;         /* in a look of Open MPI */
-    bool in_vain;        /* that look has ended with a yield, so it has found nothing */
-    uint32_t unheard;    /* waits without a message, since the latest one; UNHEARD_MOST before any */
+    uint32_t looks;     /* in vain, up to LOOKS: from then on they are measured */
+    uint32_t awake;     /* looks since the latest sleep, or since the end of patience */
+    uint64_t waited_ns; /* its time of looking in vain, and of sleeping in between */
+    uint64_t began_ns;  /* the beginning of this look */
+    uint64_t ended_ns;  /* the end of the look before it, or of the sleep after that */
+    bool slept;         /* at least once in this wait */
+    bool inside;        /* in a look of Open MPI */
+    bool in_vain;       /* that look has ended with a yield, so it has found nothing */
+    uint32_t unheard;   /* waits without a message, since the latest one; UNHEARD_MOST before any */
 } wait __attribute__((tls_model("initial-exec"))) = {.unheard = UNHEARD_MOST};
 
-/* The user asks for it: NUMAESTRO_RANKS=lend. Otherwise looks are only passed on. */
-static bool lends;
-
-/* Somebody can get the processors of this program. */
-static bool may_lend(void)
+/* Somebody lacks processors, and could get those of this program. The manager's word expires: there
+ * may be no manager any more. */
+static bool is_wanted(uint64_t now)
 {
-    return nm_client.attached && !nm_client.alone && !(nm_client.flags & NM_FLAG_RELEASED);
-}
-
-static uint64_t worked_ns(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+    struct numaestro_page *page = nm_client.page;
+    return nm_client.attached && page && !nm_client.alone && !(nm_client.flags & NM_FLAG_RELEASED) &&
+           now < atomic_load_explicit(&page->manager.wanted_until_ns, memory_order_relaxed);
 }
 
 /* By a raw system call: a thread cannot be cancelled where MPI looks. The manager reads the number
@@ -82,8 +73,7 @@ static void sleep_ns(uint64_t ns)
 {
     int saved = errno;
     struct timespec time = {0, (long)ns};
-    if (nm_client.page)
-        atomic_fetch_add_explicit(&nm_client.page->root.sleeps, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&nm_client.page->root.sleeps, 1, memory_order_relaxed);
     syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &time, NULL);
     errno = saved;
 }
@@ -91,47 +81,64 @@ static void sleep_ns(uint64_t ns)
 /* A look begins. */
 static inline void begin_look(void)
 {
-    if (NM_UNLIKELY(wait.looks == 1))
-        wait.outside_ns = nm_now_ns() - wait.ended_ns;
+    if (NM_UNLIKELY(wait.looks == LOOKS))
+        wait.began_ns = nm_now_ns();
 }
 
-/* A look has ended in vain. `may_sleep`: asked before a sleep. `hears`: every message shows in what
- * looks find. */
-static void found_nothing(bool (*may_sleep)(void), bool hears)
+static void begin_wait(void)
 {
-    if (NM_LIKELY(wait.looks > 1)) {
-        if (NM_UNLIKELY(--wait.looks == 1))
-            wait.ended_ns = nm_now_ns();
+    wait.looks = wait.awake = 0;
+    wait.waited_ns = 0;
+    wait.slept = false;
+}
+
+/* A measured look has ended in vain. `may_sleep`: asked before a sleep. `hears`: every message
+ * shows in what looks find. */
+static __attribute__((noinline)) void measure(bool (*may_sleep)(void), bool hears)
+{
+    uint64_t now = nm_now_ns(), outside = wait.began_ns - wait.ended_ns, looking = now - wait.began_ns;
+    bool awakes = wait.slept && wait.awake == 0;
+    if (outside > OUTSIDE_NS_MOST || (looking > LOOK_NS_MOST && !awakes)) {
+        if (wait.slept && wait.unheard < UNHEARD_MOST)
+            wait.unheard++;
+        begin_wait();
         return;
     }
-    uint64_t worked = worked_ns(), looking = worked - wait.worked_ns;
-    uint64_t most = wait.slept ? LOOKS_AWAKE * LOOK_NS_MOST + AWAKE_NS_MOST : LOOKS * LOOK_NS_MOST;
-    wait.waited_ns += looking;
-    if (!wait.is_old || looking > most || wait.outside_ns > OUTSIDE_NS_MOST) {
-        if (wait.is_old && wait.unheard < UNHEARD_MOST)
-            wait.unheard++;
-        wait.waited_ns = 0;
-    }
-    wait.slept = wait.waited_ns >= PATIENCE_NS && (hears || wait.unheard < UNHEARD_MOST) && may_lend() && may_sleep();
-    wait.looks = wait.slept ? LOOKS_AWAKE : LOOKS;
-    if (wait.slept) {
-        uint64_t part = wait.waited_ns / SLEEP_PART;
-        part = part < SLEEP_NS_MOST ? part : SLEEP_NS_MOST;
-        sleep_ns(part);
-        wait.waited_ns += part;
-        worked = worked_ns();
-    }
-    wait.is_old = true;
-    wait.worked_ns = worked;
+    wait.ended_ns = now;
+    wait.waited_ns += outside + looking;
+    if (wait.waited_ns < PATIENCE_NS || ++wait.awake < LOOKS_AWAKE)
+        return;
+    wait.awake = 1;
+    if (!is_wanted(now) || !(hears || wait.unheard < UNHEARD_MOST) || !may_sleep())
+        return;
+    uint64_t part = wait.waited_ns / SLEEP_PART;
+    sleep_ns(part < SLEEP_NS_MOST ? part : SLEEP_NS_MOST);
+    wait.slept = true;
+    wait.awake = 0;
+    wait.ended_ns = nm_now_ns();
+    wait.waited_ns += wait.ended_ns - now;
 }
 
-/* The next wait begins when the clock is read for the first time after this. */
-static void found_something(void)
+static __attribute__((noinline)) void begin_measuring(void)
+{
+    wait.ended_ns = nm_now_ns();
+    if (!is_wanted(wait.ended_ns))
+        wait.looks = 0;
+}
+
+static inline void found_nothing(bool (*may_sleep)(void), bool hears)
+{
+    if (NM_UNLIKELY(wait.looks == LOOKS))
+        measure(may_sleep, hears);
+    else if (NM_UNLIKELY(++wait.looks == LOOKS))
+        begin_measuring();
+}
+
+static inline void found_something(void)
 {
     wait.unheard = 0;
-    wait.is_old = false;
-    wait.looks = LOOKS;
-    wait.slept = false;
+    if (wait.looks)
+        begin_wait();
 }
 
 /* The user's word, and its row in the status. */
@@ -143,20 +150,43 @@ static bool is_left(const char *path)
     return true;
 }
 
-/* Open MPI. Its function gives no answer before version 5. But a look in vain ends with
- * sched_yield, if `mpi_yield_when_idle` is set; `run` sets it, and the user's own word wins. */
+/* Open MPI. Its function gives no answer before version 5. But a look in vain ends with sched_yield
+ * where ranks are to yield. So the shim stands before the function that sets this, too, and always
+ * sets it. A yield that nobody but the shim has asked for is left out: a system call at each look
+ * would delay messages. One that the user or mpirun has asked for follows the look. */
 
 static long (*_Atomic open_mpi)(void);
 static _Atomic bool open_mpi_sleeps;
+/* Ranks are to yield without us, too. */
+static _Atomic bool open_mpi_yields = true;
+
+static bool is_left_at(uintptr_t function)
+{
+    const char *path = NULL;
+    return !function || !nm_object_of(function, &path) || !path || is_left(path);
+}
 
 static __attribute__((noinline)) void find_open_mpi(uintptr_t caller)
 {
     int saved = errno;
-    const char *path = NULL;
     long (*look)(void) = (long (*)(void))nm_symbol_for(caller, "opal_progress");
-    open_mpi_sleeps = lends && look && nm_object_of((uintptr_t)look, &path) && path && !is_left(path);
+    open_mpi_sleeps = !is_left_at((uintptr_t)look);
     open_mpi = look;
     errno = saved;
+}
+
+/* Gives the former value. */
+SHIM_EXPORT bool opal_progress_set_yield_when_idle(bool yields)
+{
+    int saved = errno;
+    uintptr_t caller = (uintptr_t)__builtin_return_address(0);
+    bool (*set)(bool) = (bool (*)(bool))nm_symbol_for(caller, "opal_progress_set_yield_when_idle");
+    bool left = is_left_at((uintptr_t)set);
+    bool former = set ? set(yields || !left) : false;
+    if (!left)
+        former = atomic_exchange(&open_mpi_yields, yields) && former;
+    errno = saved;
+    return former;
 }
 
 /* Open MPI holds no lock of its own while it looks. */
@@ -174,32 +204,33 @@ SHIM_EXPORT long opal_progress(void)
         if (!look)
             return 0;
     }
-    bool outer = wait.inside;
-    if (!outer)
-        begin_look();
+    if (wait.inside || !open_mpi_sleeps)
+        return look();
+    begin_look();
     wait.inside = true;
     wait.in_vain = false;
     long answer = look();
-    wait.inside = outer;
-    bool in_vain = wait.in_vain;
-    wait.in_vain = false;
-    if (outer || !open_mpi_sleeps)
-        return answer;
-    if (in_vain)
+    wait.inside = false;
+    if (wait.in_vain) {
         found_nothing(always, true);
-    else
+        if (NM_UNLIKELY(open_mpi_yields)) {
+            syscall(SYS_sched_yield);
+            if (wait.looks == LOOKS)
+                wait.ended_ns = nm_now_ns();
+        }
+    } else {
         found_something();
+    }
     return answer;
 }
 
-/* On processors of its own a rank looks again at once, as it does where Open MPI is not told to
- * yield: a system call at each look would delay its messages. */
+/* A look in vain has come to its end: it does without this yield. */
 bool nm_mpi_yields_in_vain(void)
 {
     if (NM_LIKELY(!wait.inside))
         return false;
     wait.in_vain = true;
-    return wait.looks > 1 && open_mpi_sleeps && may_lend() && !(nm_client.flags & NM_FLAG_SHARED);
+    return true;
 }
 
 /* MPICH with UCX. Its function says how much it has found. But a build of MPICH may pass messages
@@ -274,7 +305,7 @@ static struct caller resolve(uintptr_t address)
     dl_iterate_phdr(find_object, &object);
     struct caller caller = {.from = object.from, .to = object.to};
     caller.look = (unsigned (*)(void *))nm_symbol_for(address, "ucp_worker_progress");
-    caller.sleeps = lends && is_mpich(object.path) && !is_left(object.path);
+    caller.sleeps = is_mpich(object.path) && !is_left(object.path);
     if (caller.sleeps) {
         mpich_has_begun = (int (*)(int *))nm_symbol_for(address, "MPI_Initialized");
         mpich_has_ended = (int (*)(int *))nm_symbol_for(address, "MPI_Finalized");
@@ -336,7 +367,5 @@ static void in_child(void)
 
 __attribute__((constructor)) static void prepare(void)
 {
-    const char *asked = getenv("NUMAESTRO_RANKS");
-    lends = asked && strcmp(asked, "lend") == 0;
     pthread_atfork(NULL, NULL, in_child);
 }

@@ -297,7 +297,7 @@ bool nm_tcm_serves(uintptr_t base);         /* whether the object at this addres
 const char *nm_tcm_file(const char *file);  /* the file to open where the program asks for this one */
 
 /* mpi.c */
-bool nm_mpi_yields_in_vain(void); /* a rank that waits yields, and has no need to */
+bool nm_mpi_yields_in_vain(void); /* this yield ends a look of a rank that waits */
 void nm_mpi_flush(void);          /* code has been unloaded */
 
 /* hooks.c */

@@ -117,7 +117,9 @@ struct nm_manager_line { /* 0x040, manager, at each decision */
     _Atomic uint32_t grace_us;
     _Atomic uint64_t decided_ns;
     _Atomic uint32_t memory; /* enum nm_memory */
-    _Atomic uint32_t reserved[7];
+    _Atomic uint32_t reserved;
+    _Atomic uint64_t wanted_until_ns; /* until then others lack processors; no part of a decision */
+    _Atomic uint32_t reserved_after[4];
 };
 
 struct nm_root_line { /* 0x080, the program's root thread */
@@ -217,6 +219,7 @@ _Static_assert(offsetof(struct numaestro_page, libraries) == 0x240, "libraries")
 _Static_assert(offsetof(struct numaestro_page, cpuset) == 0x400, "cpuset");
 _Static_assert(offsetof(struct numaestro_page, vp) == 0x800, "virtual processors");
 _Static_assert(offsetof(struct nm_manager_line, decided_ns) == 24, "decided_ns");
+_Static_assert(offsetof(struct nm_manager_line, wanted_until_ns) == 40, "wanted_until_ns");
 _Static_assert(offsetof(struct nm_root_line, held_by) == 32, "held_by");
 
 #endif

@@ -1,11 +1,13 @@
-/* Ranks of MPI with threads. `ranks work ITERATIONS SWEEPS`: between two reductions over all ranks,
- * rank r makes r + 1 times SWEEPS sweeps, so ranks with less work wait. `ranks bounce MESSAGES
- * [PAUSE_US]`: two ranks send a number to and fro; rank 0 computes for so many microseconds before
- * each message. Rank 0 prints a line of JSON: the seconds that this took, and a checksum of every
- * number.
+/* Ranks of MPI with threads. `ranks work ITERATIONS SWEEPS`: between two reductions over all
+ * ranks, rank r makes r + 1 times SWEEPS sweeps, so ranks with less work wait. `ranks bounce
+ * MESSAGES [PAUSE_US]`: two ranks send a number to and fro; rank 0 computes for so many
+ * microseconds before each message. `ranks overlap TESTS WORK_US`: rank 1 computes for a second
+ * and sends a number; rank 0 computes meanwhile, and tests so many times for the number after each
+ * so many microseconds. Rank 0 prints a line of JSON: the seconds that this took, a checksum of
+ * every number, and the pieces of work between two rows of tests.
  *
- * A sum over a team is made from the sums of its threads, by their numbers. So the checksum depends
- * on the size of the team, and on nothing else. */
+ * A sum over a team is made from the sums of its threads, by their numbers. So the checksum
+ * depends on the size of the team, and on nothing else. */
 #include <mpi.h>
 #include <omp.h>
 #include <stdint.h>
@@ -87,6 +89,28 @@ static void bounce(int rank, int messages, double pause)
     }
 }
 
+/* The number of pieces of work. */
+static long overlap(int rank, int tests, double work)
+{
+    double number = 1, began = MPI_Wtime();
+    long pieces = 0;
+    if (rank == 1) {
+        while (MPI_Wtime() - began < 1)
+            sweep(0.5);
+        MPI_Send(&number, 1, MPI_DOUBLE, 0, 0, MPI_COMM_WORLD);
+    } else if (rank == 0) {
+        MPI_Request request;
+        MPI_Irecv(&number, 1, MPI_DOUBLE, 1, 0, MPI_COMM_WORLD, &request);
+        for (int there = 0; !there; pieces++) {
+            pause_us(work);
+            for (int i = 0; i < tests && !there; i++)
+                MPI_Test(&request, &there, MPI_STATUS_IGNORE);
+        }
+    }
+    note(number);
+    return pieces;
+}
+
 int main(int argc, char **argv)
 {
     int rank, ranks, given;
@@ -97,14 +121,18 @@ int main(int argc, char **argv)
     /* A rank without a region is no application of its own. */
     note(sweep(1.0));
     MPI_Barrier(MPI_COMM_WORLD);
+    long pieces = 0;
     double began = MPI_Wtime();
-    if (argc > 1 && strcmp(argv[1], "bounce") == 0)
+    if (argc > 1 && strcmp(argv[1], "overlap") == 0)
+        pieces = overlap(rank, first, second);
+    else if (argc > 1 && strcmp(argv[1], "bounce") == 0)
         bounce(rank, first, second);
     else
         work(rank, first, second);
     double seconds = MPI_Wtime() - began;
     if (rank == 0)
-        printf("{\"ranks\":%d,\"seconds\":%.6f,\"checksum\":\"%016llx\"}\n", ranks, seconds, (unsigned long long)checksum);
+        printf("{\"ranks\":%d,\"seconds\":%.6f,\"checksum\":\"%016llx\",\"pieces\":%ld}\n", ranks, seconds,
+               (unsigned long long)checksum, pieces);
     MPI_Finalize();
     return 0;
 }

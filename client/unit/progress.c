@@ -8,10 +8,18 @@
 #if defined(OPEN_PAL)
 int open_pal_finds;
 
-/* As under mpi_yield_when_idle. */
+static bool open_pal_yields = true;
+
+bool opal_progress_set_yield_when_idle(bool yields)
+{
+    bool former = open_pal_yields;
+    open_pal_yields = yields;
+    return former;
+}
+
 int opal_progress(void)
 {
-    if (open_pal_finds == 0)
+    if (open_pal_finds == 0 && open_pal_yields)
         sched_yield();
     return open_pal_finds;
 }

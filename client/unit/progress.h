@@ -3,6 +3,7 @@
 #ifndef UNIT_PROGRESS_H
 #define UNIT_PROGRESS_H
 
+#include <stdbool.h>
 #include <time.h>
 
 extern int open_pal_finds;
@@ -10,6 +11,7 @@ extern unsigned ucp_finds;
 extern int mpich_level; /* MPI_THREAD_FUNNELED; 3 is MPI_THREAD_MULTIPLE */
 
 int opal_progress(void);
+bool opal_progress_set_yield_when_idle(bool yields);
 unsigned ucp_worker_progress(void *worker);
 unsigned long mpich_wait(double seconds); /* the number of messages found */
 

@@ -23,7 +23,7 @@
 
 /* Seconds of each wait, and sleeps in it: one takes less than 0.3 ms where nothing else runs. */
 #define WAIT 0.1
-enum { MANY = 30, FEW = 3, PATIENCE_MS = 20000 };
+enum { MANY = 10, FEW = 3, PATIENCE_MS = 20000 };
 
 static long sleeps(void)
 {
@@ -57,13 +57,13 @@ static long open_mpi(int message_every, double work)
     return sleeps() - before;
 }
 
-/* Pieces of work, and after each many looks at once. */
-static long bursts(void)
+/* Pieces of work of so many nanoseconds, and after each many looks at once. */
+static long bursts(double work)
 {
     long before = sleeps();
     open_pal_finds = 0;
     for (double until = now() + WAIT; now() < until;) {
-        look_around(1e6);
+        look_around(work);
         for (int i = 0; i < 100; i++)
             opal_progress();
     }
@@ -94,6 +94,9 @@ static long ucx(void)
 
 static int rank(bool lends)
 {
+    /* MPI_Init. */
+    if (!opal_progress_set_yield_when_idle(false) || opal_progress_set_yield_when_idle(false))
+        return 1;
     expect("Open MPI without a manager", false, open_mpi(0, 0));
     expect("MPICH without a manager", false, mpich());
 #pragma omp parallel num_threads(2)
@@ -102,7 +105,11 @@ static int rank(bool lends)
     expect("Open MPI, some messages come", false, open_mpi(100, 0));
     expect("Open MPI, work between two looks", false, open_mpi(0, 10000));
     expect("Open MPI, short work between two looks", false, open_mpi(0, 1500));
-    expect("Open MPI, work, and then many looks", false, bursts());
+    expect("Open MPI, work, and then many looks", false, bursts(1e6));
+    expect("Open MPI, short work, and then many looks", false, bursts(3000));
+    if (opal_progress_set_yield_when_idle(true))
+        return 1;
+    expect("Open MPI, where ranks are to yield", lends, open_mpi(0, 0));
     expect("MPICH, nothing comes", lends && mpich_level < 3, mpich());
     if (mpich_level == 3)
         return 0;
@@ -134,15 +141,15 @@ static uint64_t some_processors(void)
     return set;
 }
 
-/* Runs the rank under these rules, and a manager with this decision. */
-static void try(int listener, char *self, const char *rules, uint32_t flags, const char *lends)
+/* Runs the rank under these rules, and a manager with this decision; `wanted`: others lack
+ * processors. */
+static void try(int listener, char *self, const char *rules, uint32_t flags, bool wanted, const char *lends)
 {
     pid_t child = fork();
     if (child == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         setenv("LD_PRELOAD", getenv("RANKS_PRELOAD"), 1);
         setenv("NUMAESTRO_LIBRARIES", rules, 1);
-        setenv("NUMAESTRO_RANKS", strcmp(lends, "silent") ? "lend" : "", 1);
         execl(self, self, lends, NULL);
         _exit(127);
     }
@@ -153,8 +160,12 @@ static void try(int listener, char *self, const char *rules, uint32_t flags, con
         union packet packet;
         if (poll(&ready, 1, 10) == 1) {
             int connection = accept(listener, NULL, NULL);
-            if (recv(connection, &packet, sizeof packet, 0) == (ssize_t)sizeof packet.hello && !attached)
-                attached = hand_out(connection, flags, some_processors(), 10000) != NULL;
+            if (recv(connection, &packet, sizeof packet, 0) == (ssize_t)sizeof packet.hello && !attached) {
+                struct numaestro_page *page = hand_out(connection, flags, some_processors(), 10000);
+                attached = page != NULL;
+                if (wanted && attached)
+                    page->manager.wanted_until_ns = UINT64_MAX;
+            }
             close(connection);
         }
         if (nm_now_ns() > until)
@@ -170,16 +181,16 @@ int main(int argc, char **argv)
 {
     if (argc == 2) {
         mpich_level = strcmp(argv[1], "many") == 0 ? 3 : 1;
-        return rank(strcmp(argv[1], "spins") != 0 && strcmp(argv[1], "silent") != 0);
+        return rank(strcmp(argv[1], "spins") != 0);
     }
     int listener = listen_at(getenv("NUMAESTRO_ATTACH"));
     if (listener < 0)
         return 1;
-    try(listener, argv[0], "", 0, "lends");
-    try(listener, argv[0], "", 0, "many");
-    try(listener, argv[0], "", 0, "silent");
-    try(listener, argv[0], "", NM_FLAG_RELEASED, "spins");
-    try(listener, argv[0], "libopen-pal=leave,libmpich=leave", 0, "spins");
+    try(listener, argv[0], "", 0, true, "lends");
+    try(listener, argv[0], "", 0, true, "many");
+    try(listener, argv[0], "", 0, false, "spins");
+    try(listener, argv[0], "", NM_FLAG_RELEASED, true, "spins");
+    try(listener, argv[0], "libopen-pal=leave,libmpich=leave", 0, true, "spins");
     puts("ok ranks: they sleep while they wait, and only then");
     return 0;
 }

@@ -210,7 +210,13 @@ pub struct ManagerLine {
     /// One of [`memory`].
     pub memory: AtomicU32,
     /// Zero.
-    pub reserved: [AtomicU32; 7],
+    pub reserved: AtomicU32,
+    /// `CLOCK_MONOTONIC` nanoseconds up to which other applications lack processors, as far as is
+    /// known: a rank of MPI that waits lends until then. No part of a decision; the manager moves
+    /// it on while it looks for phases.
+    pub wanted_until_ns: AtomicU64,
+    /// Zero.
+    pub reserved_after: [AtomicU32; 4],
 }
 
 /// 0x080, written by the thread that opens the program's outermost parallel regions (the root

@@ -36,8 +36,8 @@ const WORKS_PERMILLE: u64 = 500;
 const PATIENCE_NS_MIN: Nanos = 2_000_000;
 /// The same of a program whose phases are short, at most.
 const PATIENCE_NS_MAX: Nanos = 64_000_000;
-/// A rank of MPI waited at the latest look, and has used less than this since, nanoseconds: it still
-/// waits. An awakening takes some tens of thousands.
+/// A rank of MPI waited at the latest look, and has used less than this since, nanoseconds: it
+/// still waits. An awakening takes some tens of thousands.
 const STILL_NS: Nanos = 100_000;
 /// A phase that is shorter than this, nanoseconds, has cost about as much as it gave.
 const SHORT_NS: Nanos = 8_000_000;

@@ -73,6 +73,10 @@ impl Phases {
             seen(course, Observation::Look { app, look, cpu_ns, of_use });
         }
         self.looks.end(course, subjects(candidates), (now, of_use));
+        if self.looks.next().is_some() {
+            let lenders = candidates.iter().filter(|candidate| candidate.subject.could_lend(course));
+            lenders.filter_map(|candidate| candidate.page).for_each(|page| page.say_wanted(now));
+        }
         self.wake_if_other(None, now + (thread_time_ns() - began) * SHARE, wakeups);
     }
 

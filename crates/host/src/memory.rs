@@ -99,6 +99,10 @@ pub struct Folding {
 /// A switch takes longer than 10 ns.
 const SWITCHES_PER_SECOND_MAX: u32 = 100_000_000;
 
+/// A word that processors are wanted holds for so long: it has to outlast the time between two
+/// looks for phases, and it ends by itself when the manager dies.
+const WANTED_NS: u64 = 200_000_000;
+
 impl SharedPage {
     /// Makes, seals and maps a page for application `app` of process `pid`. It is ready for a
     /// client once the first decision is in it.
@@ -162,6 +166,14 @@ impl SharedPage {
     pub fn publish(&self, decision: &Decision<'_>) -> Result<(), HostError> {
         protocol::write(self.page(), &target_of(decision));
         wake(&self.page().manager.epoch)
+    }
+
+    /// Other applications lack processors at `now_ns`, and will for a while.
+    pub fn say_wanted(&self, now_ns: u64) {
+        let until = &self.page().manager.wanted_until_ns;
+        if until.load(Ordering::Relaxed) < now_ns + WANTED_NS / 2 {
+            until.store(now_ns + WANTED_NS, Ordering::Relaxed);
+        }
     }
 
     /// Reads the application's report.

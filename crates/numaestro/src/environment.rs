@@ -14,8 +14,6 @@ pub const SPIN_COUNT: &str = "300089";
 const CPUS_ALL: &str = "NUMAESTRO_CPUS_ALL";
 /// What pools that are sized once are sized for.
 const POOL: &str = "NUMAESTRO_POOL";
-/// A rank of Open MPI that looks for messages in vain says so; the shim then lets it sleep.
-const YIELDS: &str = "OMPI_MCA_mpi_yield_when_idle";
 /// Bind threads outside the processors given when they are created later.
 const BINDING: [&str; 4] = ["OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY", "KMP_AFFINITY"];
 
@@ -119,10 +117,6 @@ impl Environment {
             self.set("GOMP_SPINCOUNT", OsStr::new(SPIN_COUNT));
             changes.push(format!("GOMP_SPINCOUNT={SPIN_COUNT} (the shim adjusts waiting)"));
         }
-        if self.get("NUMAESTRO_RANKS").is_some_and(|ranks| ranks == "lend") && self.get(YIELDS).is_none() {
-            self.set(YIELDS, OsStr::new("1"));
-            changes.push(format!("{YIELDS}=1 (ranks of Open MPI that wait lend processors)"));
-        }
         for name in BINDING {
             if let Some(value) = self.get(name) {
                 self.remove(name);
@@ -149,10 +143,8 @@ impl Environment {
         for name in self.names().into_iter().filter(|name| name.starts_with("NUMAESTRO_")) {
             self.remove(&name);
         }
-        for (name, ours) in [("GOMP_SPINCOUNT", SPIN_COUNT), (YIELDS, "1")] {
-            if self.get(name).is_some_and(|value| value == ours) {
-                self.remove(name);
-            }
+        if self.get("GOMP_SPINCOUNT").is_some_and(|value| value == SPIN_COUNT) {
+            self.remove("GOMP_SPINCOUNT");
         }
         let Some(before) = self.get("LD_PRELOAD") else { return };
         let bytes = before.as_bytes().split(|byte| *byte == b':' || *byte == b' ');
@@ -228,22 +220,12 @@ mod tests {
     }
 
     #[test]
-    fn ranks_lend_where_their_user_asks_for_it() {
-        for (ranks, yields) in [("lend", Some("1".into())), ("spin", None)] {
-            let mut it = environment(&[]);
-            it.set("NUMAESTRO_RANKS", OsStr::new(ranks));
-            it.prepare(Path::new("/a"), "0", None, &Told::default());
-            assert_eq!(it.get(YIELDS), yields);
-        }
-    }
-
-    #[test]
     fn the_users_waiting_policy_wins() {
         for own in ["GOMP_SPINCOUNT=7", "OMP_WAIT_POLICY=passive"] {
-            let mut it = environment(&[own, "OMPI_MCA_mpi_yield_when_idle=0"]);
+            let mut it = environment(&[own]);
             it.prepare(Path::new("/a"), "0", None, &Told::default());
             let ours = ["NUMAESTRO_CPUS_ALL=0", "NUMAESTRO_ATTACH=/a", "NUMAESTRO_POOL=whole:1"];
-            assert_eq!(shown(&it), [&[own, "OMPI_MCA_mpi_yield_when_idle=0"], &ours[..]].concat());
+            assert_eq!(shown(&it), [&[own], &ours[..]].concat());
         }
     }
 

@@ -17,6 +17,8 @@ const LEFT: &str = "libopen-pal=leave,libmpich=leave";
 /// Iterations of a run, and sweeps of the rank with less work in each: it waits for tens of
 /// milliseconds.
 const WORK: [&str; 3] = ["work", "20", "150"];
+/// Rank 0 tests a hundred times for a message after each 20 microseconds of work.
+const OVERLAP: [&str; 3] = ["overlap", "100", "20"];
 
 /// An implementation of MPI, with its launcher and the test program that its compiler has made.
 struct Implementation {
@@ -46,7 +48,7 @@ impl Implementation {
 /// Both ranks have teams of two threads, and root may start them.
 fn two_threads(command: &mut Command) -> &mut Command {
     let root = ["OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"];
-    command.env("OMP_NUM_THREADS", "2").env("NUMAESTRO_RANKS", "lend").envs(root.map(|name| (name, "1")))
+    command.env("OMP_NUM_THREADS", "2").envs(root.map(|name| (name, "1")))
 }
 
 /// What the numbers of all iterations were.
@@ -91,6 +93,11 @@ fn waiting_ranks_lend(implementation: &Implementation) {
     let mut spinning = manager.run_command(&command);
     let spinning = watched(&manager, two_threads(&mut spinning).env("NUMAESTRO_LIBRARIES", LEFT));
     assert_eq!(spinning, (plain.clone(), 2, false), "two applications, and both work or spin");
+
+    // Nor does a rank lend that computes, and only looks for its message now and then.
+    let overlap = implementation.command(&OVERLAP);
+    let (_, ranks, lent) = watched(&manager, two_threads(&mut manager.run_command(&overlap)));
+    assert_eq!((ranks, lent), (2, false), "two applications, and both work");
 
     // Ranks in a managed shell are managed, too.
     let mut shell = manager.command(["shell", "--"]);

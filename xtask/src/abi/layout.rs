@@ -47,7 +47,8 @@ pub fn fields() -> Vec<Field> {
         magic, version, version_lowest, page_bytes, manager_pid, app, features, app_pid, reserved,
     });
     list!(all, "page.manager" at offset_of!(Page, manager), ManagerLine {
-        epoch, count, flags, sequence, cpuset_words, grace_us, decided_ns, memory, reserved,
+        epoch, count, flags, sequence, cpuset_words, grace_us, decided_ns, memory, reserved, wanted_until_ns,
+        reserved_after,
     });
     list!(all, "page.root" at offset_of!(Page, root), RootLine {
         regions, in_region, team, team_max, held, adopted_ns, held_by, follows, sleeps, reserved,

@@ -29,9 +29,6 @@ What is changed for the program:
                        (`--pool now`: those that it has); the kernel's own answer stays true
   memory policy        set where the policy places pages, unless it has one already
   GOMP_SPINCOUNT       set, unless GOMP_SPINCOUNT or OMP_WAIT_POLICY is
-  OMPI_MCA_mpi_yield_when_idle
-                       set to 1, unless it is set, under NUMAESTRO_RANKS=lend: ranks of MPI
-                       that wait then lend their processors
   OMP_PROC_BIND, OMP_PLACES, GOMP_CPU_AFFINITY, KMP_AFFINITY
                        removed: threads created later would bind outside the
                        processors given (-v says when that happens)

@@ -91,8 +91,8 @@ fn jobs_are_registered_with_their_steps_their_policy_and_their_range() {
     assert!(policy().contains("equi") && policy() != usual, "{}", policy());
     assert_eq!(apps(user)[0]["job"], format!("{number}.0/0"));
 
-    let used = || jobs(user)[0]["used"]["used_s"].as_f64().unwrap_or_default();
-    until("some processor time", || used() > 3.0);
+    let consumed = || jobs(user)[0]["used"]["used_s"].as_f64().unwrap_or_default();
+    until("some processor time", || consumed() > 3.0);
 
     // An administrator shrinks it, and it grows again.
     let set = |most: &str| user.output(["jobs", "set", &number.to_string(), "--max", most, "--json"]);
@@ -119,7 +119,7 @@ fn jobs_are_registered_with_their_steps_their_policy_and_their_range() {
     let next = manager(user, &settings);
     until("both jobs again", || jobs(user).len() == 2 && jobs(user).iter().all(|job| job["has"] == 1.0));
     // It was written down after the last change, and the next manager is not there for 3 s yet.
-    assert!(used() > 3.0, "the time before the kill counts");
+    assert!(consumed() > 3.0, "the time before the kill counts");
     // The same after an orderly end.
     assert!(user.output(["stop"]).status.success());
     drop(next);
