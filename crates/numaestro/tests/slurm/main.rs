@@ -7,6 +7,7 @@ mod jobs;
 mod kills;
 mod parties;
 mod plugin;
+mod ranks;
 mod refused;
 mod sweeps;
 #[path = "../user/mod.rs"]
