@@ -1,14 +1,14 @@
-/* mpi.c - a rank that waits in MPI sleeps between two looks at its messages.
+/* mpi.c - a rank that waits in MPI sleeps between two polls for messages.
  *
- * MPI waits by looking for messages again and again. The manager takes such a rank for one that
+ * MPI waits by polling for messages again and again. The manager takes such a rank for one that
  * computes, so nobody gets its processors. The shim therefore stands before the one function that
- * looks: opal_progress of Open MPI, and ucp_worker_progress of UCX where MPICH calls it. It always
+ * polls: opal_progress of Open MPI, and ucp_worker_progress of UCX where MPICH calls it. It always
  * calls the real one, and passes its answer on. When a thread has found nothing for a while, has
  * done nothing in between, and others lack processors, the shim sleeps for a moment before it
  * returns. So the rank uses hardly any time, the manager's looks find it blocked, and it lends its
  * processors.
  *
- * That delays looks, and changes nothing else: the order of messages, and so of reductions, is
+ * That delays polls, and changes nothing else: the order of messages, and so of reductions, is
  * MPI's own. A sleep ends by itself, so no rank waits for us.
  */
 #include "whole.h"
@@ -22,52 +22,54 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Looks in vain until each one is measured, if others lack processors: a message that comes sooner
+/* Polls in vain until each one is measured, if others lack processors: a message that comes sooner
  * costs as much as without us. */
-#define LOOKS 32u
-/* Time of looking in vain until the first sleep. A message that comes sooner finds the rank awake,
+#define POLLS 32u
+/* Time of polling in vain until the first sleep. A message that comes sooner finds the rank awake,
  * as without us. */
 #define PATIENCE_NS 200000u
 /* A sleep is so small a part of the wait so far, and at most this; the kernel adds some 50 us. Who
  * has waited for long needs no quick answer, and each awakening takes time from the thread that
- * computes there. Between two sleeps it looks so often. */
+ * computes there. Between two sleeps it polls so often. */
 #define SLEEP_PART 16u
 #define SLEEP_NS_MOST 1000000u
-#define LOOKS_AWAKE 8u
-/* From the end of a look to the beginning of the next one MPI takes less than this (32 ns nearly
- * always), and a look in vain less than that. A thread that takes more once has done something,
- * such as a piece of work in a loop around MPI_Test, and its wait begins anew. The first look
+#define POLLS_AWAKE 8u
+/* From the end of a poll to the beginning of the next one MPI takes less than this (32 ns nearly
+ * always), and a poll in vain less than that: one over TCP takes longer when it has read something,
+ * though it says that it has found nothing. A thread that takes more once has done something,
+ * such as a piece of work in a loop around MPI_Test, and its wait begins anew. The first poll
  * after a sleep may take any time: the rank has lent its processor, and another thread computes
  * there. */
 #define OUTSIDE_NS_MOST 250u
-#define LOOK_NS_MOST 30000u
+#define POLL_NS_MOST 3000u
 /* A wait that ends without a message of UCX was for another kind of messages. After so many in turn
  * UCX is not where this rank's messages come from. */
 #define UNHEARD_MOST 16u
 
 /* The wait of one thread. */
 static __thread struct {
-    uint32_t looks;     /* in vain, up to LOOKS: from then on they are measured */
-    uint32_t awake;     /* looks since the latest sleep, or since the end of patience */
-    uint64_t waited_ns; /* its time of looking in vain, and of sleeping in between */
-    uint64_t began_ns;  /* the beginning of this look */
-    uint64_t ended_ns;  /* the end of the look before it, or of the sleep after that */
+    uint32_t polls;     /* in vain, up to POLLS: from then on they are measured */
+    uint32_t awake;     /* polls since the latest sleep, or since the end of patience */
+    uint64_t waited_ns; /* its time of polling in vain, and of sleeping in between */
+    uint64_t began_ns;  /* the beginning of this poll */
+    uint64_t ended_ns;  /* the end of the poll before it, or of the sleep after that */
     bool slept;         /* at least once in this wait */
-    bool inside;        /* in a look of Open MPI */
-    bool in_vain;       /* that look has ended with a yield, so it has found nothing */
+    bool inside;        /* in a poll of Open MPI */
+    bool in_vain;       /* that poll has ended with a yield, so it has found nothing */
     uint32_t unheard;   /* waits without a message, since the latest one; UNHEARD_MOST before any */
 } wait __attribute__((tls_model("initial-exec"))) = {.unheard = UNHEARD_MOST};
 
-/* Somebody lacks processors, and could get those of this program. The manager's word expires: there
- * may be no manager any more. */
+/* Somebody lacks processors, and could get those of this program: not of one inside a region, where
+ * its team computes. The manager's word expires, because there may be no manager any more. */
 static bool is_wanted(uint64_t now)
 {
     struct numaestro_page *page = nm_client.page;
     return nm_client.attached && page && !nm_client.alone && !(nm_client.flags & NM_FLAG_RELEASED) &&
-           now < atomic_load_explicit(&page->manager.wanted_until_ns, memory_order_relaxed);
+           now < atomic_load_explicit(&page->manager.wanted_until_ns, memory_order_relaxed) &&
+           !atomic_load_explicit(&page->root.in_region, memory_order_relaxed);
 }
 
-/* By a raw system call: a thread cannot be cancelled where MPI looks. The manager reads the number
+/* By a raw system call: a thread cannot be cancelled where MPI polls. The manager reads the number
  * of sleeps, and does not have to find the wait out. */
 static void sleep_ns(uint64_t ns)
 {
@@ -78,35 +80,35 @@ static void sleep_ns(uint64_t ns)
     errno = saved;
 }
 
-/* A look begins. */
-static inline void begin_look(void)
+/* A poll begins. */
+static inline void begin_poll(void)
 {
-    if (NM_UNLIKELY(wait.looks == LOOKS))
+    if (NM_UNLIKELY(wait.polls == POLLS))
         wait.began_ns = nm_now_ns();
 }
 
 static void begin_wait(void)
 {
-    wait.looks = wait.awake = 0;
+    wait.polls = wait.awake = 0;
     wait.waited_ns = 0;
     wait.slept = false;
 }
 
-/* A measured look has ended in vain. `may_sleep`: asked before a sleep. `hears`: every message
- * shows in what looks find. */
+/* A measured poll has ended in vain. `may_sleep`: asked before a sleep. `hears`: every message
+ * shows in what polls find. */
 static __attribute__((noinline)) void measure(bool (*may_sleep)(void), bool hears)
 {
-    uint64_t now = nm_now_ns(), outside = wait.began_ns - wait.ended_ns, looking = now - wait.began_ns;
+    uint64_t now = nm_now_ns(), outside = wait.began_ns - wait.ended_ns, polling = now - wait.began_ns;
     bool awakes = wait.slept && wait.awake == 0;
-    if (outside > OUTSIDE_NS_MOST || (looking > LOOK_NS_MOST && !awakes)) {
+    if (outside > OUTSIDE_NS_MOST || (polling > POLL_NS_MOST && !awakes)) {
         if (wait.slept && wait.unheard < UNHEARD_MOST)
             wait.unheard++;
         begin_wait();
         return;
     }
     wait.ended_ns = now;
-    wait.waited_ns += outside + looking;
-    if (wait.waited_ns < PATIENCE_NS || ++wait.awake < LOOKS_AWAKE)
+    wait.waited_ns += outside + polling;
+    if (wait.waited_ns < PATIENCE_NS || ++wait.awake < POLLS_AWAKE)
         return;
     wait.awake = 1;
     if (!is_wanted(now) || !(hears || wait.unheard < UNHEARD_MOST) || !may_sleep())
@@ -123,21 +125,21 @@ static __attribute__((noinline)) void begin_measuring(void)
 {
     wait.ended_ns = nm_now_ns();
     if (!is_wanted(wait.ended_ns))
-        wait.looks = 0;
+        wait.polls = 0;
 }
 
 static inline void found_nothing(bool (*may_sleep)(void), bool hears)
 {
-    if (NM_UNLIKELY(wait.looks == LOOKS))
+    if (NM_UNLIKELY(wait.polls == POLLS))
         measure(may_sleep, hears);
-    else if (NM_UNLIKELY(++wait.looks == LOOKS))
+    else if (NM_UNLIKELY(++wait.polls == POLLS))
         begin_measuring();
 }
 
 static inline void found_something(void)
 {
     wait.unheard = 0;
-    if (wait.looks)
+    if (wait.polls)
         begin_wait();
 }
 
@@ -150,10 +152,10 @@ static bool is_left(const char *path)
     return true;
 }
 
-/* Open MPI. Its function gives no answer before version 5. But a look in vain ends with sched_yield
+/* Open MPI. Its function gives no answer before version 5. But a poll in vain ends with sched_yield
  * where ranks are to yield. So the shim stands before the function that sets this, too, and always
- * sets it. A yield that nobody but the shim has asked for is left out: a system call at each look
- * would delay messages. One that the user or mpirun has asked for follows the look. */
+ * sets it. A yield that nobody but the shim has asked for is left out: a system call at each poll
+ * would delay messages. One that the user or mpirun has asked for follows the poll. */
 
 static long (*_Atomic open_mpi)(void);
 static _Atomic bool open_mpi_sleeps;
@@ -169,9 +171,9 @@ static bool is_left_at(uintptr_t function)
 static __attribute__((noinline)) void find_open_mpi(uintptr_t caller)
 {
     int saved = errno;
-    long (*look)(void) = (long (*)(void))nm_symbol_for(caller, "opal_progress");
-    open_mpi_sleeps = !is_left_at((uintptr_t)look);
-    open_mpi = look;
+    long (*poll)(void) = (long (*)(void))nm_symbol_for(caller, "opal_progress");
+    open_mpi_sleeps = !is_left_at((uintptr_t)poll);
+    open_mpi = poll;
     errno = saved;
 }
 
@@ -189,33 +191,49 @@ SHIM_EXPORT bool opal_progress_set_yield_when_idle(bool yields)
     return former;
 }
 
-/* Open MPI holds no lock of its own while it looks. */
+/* Open MPI holds no lock while it polls, but one of a window that is being locked (osc/rdma): who
+ * waits for that waits for the message, too. */
 static bool always(void)
 {
     return true;
 }
 
+/* A poll inside of another one, by a function that Open MPI calls there: it is a wait of its own,
+ * and what it finds says nothing of the outer one. */
+static __attribute__((noinline)) long poll_inside(long (*poll)(void))
+{
+    bool outer = wait.in_vain;
+    wait.in_vain = false;
+    long answer = poll();
+    if (wait.in_vain && open_mpi_yields)
+        syscall(SYS_sched_yield);
+    wait.in_vain = outer;
+    return answer;
+}
+
 SHIM_EXPORT long opal_progress(void)
 {
-    long (*look)(void) = open_mpi;
-    if (NM_UNLIKELY(!look)) {
+    long (*poll)(void) = open_mpi;
+    if (NM_UNLIKELY(!poll)) {
         find_open_mpi((uintptr_t)__builtin_return_address(0));
-        look = open_mpi;
-        if (!look)
+        poll = open_mpi;
+        if (!poll)
             return 0;
     }
-    if (wait.inside || !open_mpi_sleeps)
-        return look();
-    begin_look();
+    if (!open_mpi_sleeps)
+        return poll();
+    if (wait.inside)
+        return poll_inside(poll);
+    begin_poll();
     wait.inside = true;
     wait.in_vain = false;
-    long answer = look();
+    long answer = poll();
     wait.inside = false;
     if (wait.in_vain) {
         found_nothing(always, true);
         if (NM_UNLIKELY(open_mpi_yields)) {
             syscall(SYS_sched_yield);
-            if (wait.looks == LOOKS)
+            if (wait.polls == POLLS)
                 wait.ended_ns = nm_now_ns();
         }
     } else {
@@ -224,7 +242,7 @@ SHIM_EXPORT long opal_progress(void)
     return answer;
 }
 
-/* A look in vain has come to its end: it does without this yield. */
+/* A poll in vain has come to its end: it does without this yield. */
 bool nm_mpi_yields_in_vain(void)
 {
     if (NM_LIKELY(!wait.inside))
@@ -243,14 +261,14 @@ bool nm_mpi_yields_in_vain(void)
 struct caller {
     uintptr_t from;
     _Atomic uintptr_t to; /* 0 = it has been unloaded */
-    unsigned (*look)(void *worker);
+    unsigned (*poll)(void *worker);
     bool sleeps;
 };
 static struct caller callers[CALLERS];
 static _Atomic unsigned callers_count;
 static atomic_flag resolving = ATOMIC_FLAG_INIT;
 
-/* MPICH looks under a lock, for which another thread that is in MPI, too, would wait as long as
+/* MPICH polls under a lock, for which another thread that is in MPI, too, would wait as long as
  * this one sleeps. So ranks with MPI_THREAD_MULTIPLE never sleep, and none before MPI has begun. */
 #define MPI_THREAD_MULTIPLE 3
 static int (*_Atomic mpich_has_begun)(int *), (*_Atomic mpich_has_ended)(int *), (*_Atomic mpich_threads)(int *);
@@ -304,8 +322,10 @@ static struct caller resolve(uintptr_t address)
     struct object object = {.address = address, .path = ""};
     dl_iterate_phdr(find_object, &object);
     struct caller caller = {.from = object.from, .to = object.to};
-    caller.look = (unsigned (*)(void *))nm_symbol_for(address, "ucp_worker_progress");
-    caller.sleeps = is_mpich(object.path) && !is_left(object.path);
+    caller.poll = (unsigned (*)(void *))nm_symbol_for(address, "ucp_worker_progress");
+    /* Open MPI calls UCX, too, and from version 5 on out of a library of the same name. */
+    bool has_mpich = nm_symbol_for(address, "MPIR_Err_create_code") != NULL;
+    caller.sleeps = has_mpich && is_mpich(object.path) && !is_left(object.path);
     if (caller.sleeps) {
         mpich_has_begun = (int (*)(int *))nm_symbol_for(address, "MPI_Initialized");
         mpich_has_ended = (int (*)(int *))nm_symbol_for(address, "MPI_Finalized");
@@ -313,12 +333,12 @@ static struct caller resolve(uintptr_t address)
     }
     nm_flag_lock(&resolving);
     unsigned count = callers_count, same = 0;
-    while (same < count && (callers[same].from != caller.from || callers[same].look != caller.look ||
+    while (same < count && (callers[same].from != caller.from || callers[same].poll != caller.poll ||
                             callers[same].sleeps != caller.sleeps))
         same++;
     if (same < count) {
         callers[same].to = caller.to;
-    } else if (object.to && caller.look && count < CALLERS) {
+    } else if (object.to && caller.poll && count < CALLERS) {
         callers[count] = caller;
         callers_count = count + 1;
     }
@@ -340,8 +360,8 @@ SHIM_EXPORT unsigned ucp_worker_progress(void *worker)
 {
     struct caller caller = caller_at((uintptr_t)__builtin_return_address(0));
     if (caller.sleeps && !wait.inside)
-        begin_look();
-    unsigned found = caller.look ? caller.look(worker) : 0;
+        begin_poll();
+    unsigned found = caller.poll ? caller.poll(worker) : 0;
     if (!caller.sleeps || wait.inside)
         return found;
     if (found)

@@ -1,8 +1,7 @@
 /* page.h - the shared page between the manager and one program, byte by byte.
  *
- * The C mirror of crates/abi/src/page.rs; docs/ABI.md draws it. Every cache line has one writer.
- * attach.c maps the page.
- */
+ * The C mirror of crates/abi/src/page.rs; docs/ABI.md draws it. Every cache line has one writer,
+ * but for page.root.sleeps. attach.c maps the page. */
 #ifndef NUMAESTRO_PAGE_H
 #define NUMAESTRO_PAGE_H
 
@@ -108,7 +107,7 @@ struct nm_header_line { /* 0x000, manager, once */
     _Atomic uint32_t reserved[5];
 };
 
-struct nm_manager_line { /* 0x040, manager, at each decision */
+struct nm_manager_line { /* 0x040, manager, at each decision; wanted_until_ns at looks */
     alignas(64) _Atomic uint32_t epoch;
     _Atomic uint32_t count;
     _Atomic uint32_t flags;
@@ -131,7 +130,7 @@ struct nm_root_line { /* 0x080, the program's root thread */
     _Atomic uint64_t adopted_ns;
     _Atomic uint32_t held_by;
     _Atomic uint32_t follows; /* 1 = the size of its regions follows the allocation */
-    _Atomic uint32_t sleeps;  /* of threads between two looks at messages of MPI, modulo 2^32 */
+    _Atomic uint32_t sleeps;  /* of threads between two polls for messages of MPI, modulo 2^32 */
     _Atomic uint32_t reserved[3];
 };
 

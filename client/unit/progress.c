@@ -1,12 +1,14 @@
 /* progress.c - stands for the libraries in which a rank of MPI waits: Open MPI's (OPEN_PAL), UCX
- * (UCP) and MPICH (MPICH), each with the one function that the shim stands before.
+ * (UCP) and MPICH (MPICH), each with the functions that the shim stands before.
  */
 #include "progress.h"
 
 #include <sched.h>
+#include <stddef.h>
 
 #if defined(OPEN_PAL)
-int open_pal_finds;
+int open_pal_finds, open_pal_reads;
+void (*open_pal_calls)(void);
 
 static bool open_pal_yields = true;
 
@@ -19,6 +21,15 @@ bool opal_progress_set_yield_when_idle(bool yields)
 
 int opal_progress(void)
 {
+    static int polls;
+    if (open_pal_reads && ++polls % 8 == 0)
+        look_around(open_pal_reads);
+    void (*call)(void) = open_pal_calls;
+    if (call) {
+        open_pal_calls = NULL;
+        call();
+        open_pal_calls = call;
+    }
     if (open_pal_finds == 0 && open_pal_yields)
         sched_yield();
     return open_pal_finds;
@@ -34,6 +45,12 @@ unsigned ucp_worker_progress(void *worker)
 }
 #else
 int mpich_level = 1;
+
+/* By this the shim knows MPICH. */
+int MPIR_Err_create_code(void)
+{
+    return 0;
+}
 
 /* The names of MPI. */
 int MPI_Initialized(int *flag)

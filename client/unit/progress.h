@@ -7,6 +7,8 @@
 #include <time.h>
 
 extern int open_pal_finds;
+extern int open_pal_reads; /* nanoseconds at every eighth poll: it reads something, and does not say so */
+extern void (*open_pal_calls)(void); /* the function of a message */
 extern unsigned ucp_finds;
 extern int mpich_level; /* MPI_THREAD_FUNNELED; 3 is MPI_THREAD_MULTIPLE */
 

@@ -1,4 +1,4 @@
-/* ranks.c - a thread that only looks for messages of MPI sleeps between two looks, if its
+/* ranks.c - a thread that only polls for messages of MPI sleeps between two polls, if its
  * processors could be lent; one that finds some, or does something else, never does.
  *
  *     ranks      a manager's part; starts itself as the rank: `lends`, `spins`, or `many`: lends as
@@ -21,7 +21,8 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-/* Seconds of each wait, and sleeps in it: one takes less than 0.3 ms where nothing else runs. */
+/* Seconds of each wait, and sleeps in it: one takes little more than 1 ms where nothing else
+ * runs. */
 #define WAIT 0.1
 enum { MANY = 10, FEW = 3, PATIENCE_MS = 20000 };
 
@@ -40,13 +41,13 @@ static void expect(const char *what, bool many, long count)
     exit(1);
 }
 
-/* Looks with a message in every so many, and with so many nanoseconds of work between two. */
+/* Polls with a message in every so many, and with so many nanoseconds of work between two. */
 static long open_mpi(int message_every, double work)
 {
     long before = sleeps();
-    int looks = 0;
-    for (double until = now() + WAIT; now() < until; looks++) {
-        open_pal_finds = message_every && looks % message_every == 0;
+    int polls = 0;
+    for (double until = now() + WAIT; now() < until; polls++) {
+        open_pal_finds = message_every && polls % message_every == 0;
         errno = 77;
         if (opal_progress() != open_pal_finds || errno != 77) {
             fputs("FAILED ranks: the answer of Open MPI, or errno, is another one\n", stderr);
@@ -57,7 +58,14 @@ static long open_mpi(int message_every, double work)
     return sleeps() - before;
 }
 
-/* Pieces of work of so many nanoseconds, and after each many looks at once. */
+static void poll_in_vain(void)
+{
+    open_pal_finds = 0;
+    opal_progress();
+    open_pal_finds = 1;
+}
+
+/* Pieces of work of so many nanoseconds, and after each many polls at once. */
 static long bursts(double work)
 {
     long before = sleeps();
@@ -103,13 +111,24 @@ static int rank(bool lends)
     sched_yield();
     expect("Open MPI, nothing comes", lends, open_mpi(0, 0));
     expect("Open MPI, some messages come", false, open_mpi(100, 0));
-    expect("Open MPI, work between two looks", false, open_mpi(0, 10000));
-    expect("Open MPI, short work between two looks", false, open_mpi(0, 1500));
-    expect("Open MPI, work, and then many looks", false, bursts(1e6));
-    expect("Open MPI, short work, and then many looks", false, bursts(3000));
+    expect("Open MPI, work between two polls", false, open_mpi(0, 10000));
+    expect("Open MPI, short work between two polls", false, open_mpi(0, 1500));
+    expect("Open MPI, work, and then many polls", false, bursts(1e6));
+    expect("Open MPI, short work, and then many polls", false, bursts(3000));
     if (opal_progress_set_yield_when_idle(true))
         return 1;
     expect("Open MPI, where ranks are to yield", lends, open_mpi(0, 0));
+    long inside = 0;
+#pragma omp parallel num_threads(2)
+#pragma omp master
+    inside = open_mpi(0, 0);
+    expect("Open MPI, inside a region", false, inside);
+    open_pal_reads = 5000;
+    expect("Open MPI, messages of which it does not say", false, open_mpi(0, 0));
+    open_pal_reads = 0;
+    open_pal_calls = poll_in_vain;
+    expect("Open MPI, messages with functions that poll", false, open_mpi(1, 0));
+    open_pal_calls = NULL;
     expect("MPICH, nothing comes", lends && mpich_level < 3, mpich());
     if (mpich_level == 3)
         return 0;
@@ -141,9 +160,9 @@ static uint64_t some_processors(void)
     return set;
 }
 
-/* Runs the rank under these rules, and a manager with this decision; `wanted`: others lack
- * processors. */
-static void try(int listener, char *self, const char *rules, uint32_t flags, bool wanted, const char *lends)
+/* Runs the rank under these rules, and a manager with this decision; others lack processors
+ * up to `wanted_until`. */
+static void try(int listener, char *self, const char *rules, uint32_t flags, uint64_t wanted_until, const char *lends)
 {
     pid_t child = fork();
     if (child == 0) {
@@ -163,8 +182,8 @@ static void try(int listener, char *self, const char *rules, uint32_t flags, boo
             if (recv(connection, &packet, sizeof packet, 0) == (ssize_t)sizeof packet.hello && !attached) {
                 struct numaestro_page *page = hand_out(connection, flags, some_processors(), 10000);
                 attached = page != NULL;
-                if (wanted && attached)
-                    page->manager.wanted_until_ns = UINT64_MAX;
+                if (attached)
+                    page->manager.wanted_until_ns = wanted_until;
             }
             close(connection);
         }
@@ -186,11 +205,11 @@ int main(int argc, char **argv)
     int listener = listen_at(getenv("NUMAESTRO_ATTACH"));
     if (listener < 0)
         return 1;
-    try(listener, argv[0], "", 0, true, "lends");
-    try(listener, argv[0], "", 0, true, "many");
-    try(listener, argv[0], "", 0, false, "spins");
-    try(listener, argv[0], "", NM_FLAG_RELEASED, true, "spins");
-    try(listener, argv[0], "libopen-pal=leave,libmpich=leave", 0, true, "spins");
+    try(listener, argv[0], "", 0, UINT64_MAX, "lends");
+    try(listener, argv[0], "", 0, UINT64_MAX, "many");
+    try(listener, argv[0], "", 0, nm_now_ns(), "spins");
+    try(listener, argv[0], "", NM_FLAG_RELEASED, UINT64_MAX, "spins");
+    try(listener, argv[0], "libopen-pal=leave,libmpich=leave", 0, UINT64_MAX, "spins");
     puts("ok ranks: they sleep while they wait, and only then");
     return 0;
 }

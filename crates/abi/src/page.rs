@@ -192,8 +192,8 @@ pub struct HeaderLine {
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 pub struct ManagerLine {
-    /// Number of the decision; changes with every change of this line or the cpuset. The futex
-    /// word.
+    /// Number of the decision; changes with every change of this line but `wanted_until_ns`, or of
+    /// the cpuset. The futex word.
     pub epoch: AtomicU32,
     /// Processors to run on now: the size for the next parallel region. At least 1.
     pub count: AtomicU32,
@@ -211,9 +211,8 @@ pub struct ManagerLine {
     pub memory: AtomicU32,
     /// Zero.
     pub reserved: AtomicU32,
-    /// `CLOCK_MONOTONIC` nanoseconds up to which other applications lack processors, as far as is
-    /// known: a rank of MPI that waits lends until then. No part of a decision; the manager moves
-    /// it on while it looks for phases.
+    /// `CLOCK_MONOTONIC` nanoseconds up to which others lack processors: ranks of MPI that wait
+    /// lend until then. No part of a decision; the manager moves it on at looks for phases.
     pub wanted_until_ns: AtomicU64,
     /// Zero.
     pub reserved_after: [AtomicU32; 4],
@@ -242,7 +241,8 @@ pub struct RootLine {
     pub held_by: AtomicU32,
     /// 1 once the size of a region followed the allocation: the user, or the program, allows it.
     pub follows: AtomicU32,
-    /// Sleeps of its threads between two looks at messages of MPI so far, modulo 2^32.
+    /// Sleeps of its threads between two polls for messages of MPI so far, modulo 2^32; any thread
+    /// that waits there counts.
     pub sleeps: AtomicU32,
     /// Zero.
     pub reserved: [AtomicU32; 3],

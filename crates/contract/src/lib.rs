@@ -43,7 +43,7 @@ pub use course::{Course, measures_until};
 pub use duties::{Breach, Duties};
 pub use feed::Next;
 pub use look::{Look, READY_MOST};
-pub use looks::{Holding, Looks, Subject};
+pub use looks::{Holding, Lacking, Looks, Subject};
 pub use observation::Observation;
 pub use phase::{Phase, SAID_MIN_NS};
 pub use player::{Alone, Difference, Outcome, Shell, play};

@@ -25,7 +25,7 @@ pub struct Look {
     /// were not counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ready: Option<u32>,
-    /// It has slept between two looks at its messages since the latest look, and opens regions: it
+    /// It has slept between two polls for messages since the latest look, and opens regions: it
     /// is a rank of MPI that waits.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub waits: bool,

@@ -63,6 +63,11 @@ impl Subject {
         self.readable && self.runs && (owns || is_lender(course, self.app))
     }
 
+    /// It lends already, or could lend what another one lacks.
+    pub fn is_wanted(&self, course: &Course, lacking: Lacking) -> bool {
+        self.could_lend(course) && (is_lender(course, self.app) || lacking.beside(self.app))
+    }
+
     /// The findings of a look at it: it has opened so many regions, and is inside of one or not.
     pub fn look(&self, regions: u64, in_region: bool) -> Look {
         Look { regions, in_region, several: self.has_several(), ready: None, waits: false }
@@ -83,13 +88,33 @@ fn was_seen_within(course: &Course, app: AppId, now: Nanos, ns: Nanos) -> bool {
     course.seen_ns(app).is_some_and(|seen| now.saturating_sub(seen) < ns)
 }
 
+/// The applications that could use more processors than they have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lacking {
+    first: Option<AppId>,
+    several: bool,
+}
+
+impl Lacking {
+    /// Those of these.
+    pub fn of(course: &Course, subjects: impl Iterator<Item = Subject>) -> Self {
+        let mut apps = subjects.filter(|subject| subject.wants_more(course)).map(|subject| subject.app);
+        Self { first: apps.next(), several: apps.next().is_some() }
+    }
+
+    /// One beside this application.
+    fn beside(self, app: AppId) -> bool {
+        self.several || self.first.is_some_and(|first| first != app)
+    }
+}
+
 /// An application lacks what another one could lend.
 fn is_of_use(course: &Course, subjects: impl Iterator<Item = Subject> + Clone) -> bool {
     let mut lenders = subjects.clone().filter(|subject| subject.could_lend(course)).map(|subject| subject.app);
     let Some(first) = lenders.next() else { return false };
-    let only = lenders.next().is_none();
-    let mut others = subjects.filter(|subject| !(only && subject.app == first));
-    others.any(|subject| subject.wants_more(course))
+    let several = lenders.next().is_some();
+    let lacking = Lacking::of(course, subjects);
+    if several { lacking.first.is_some() } else { lacking.beside(first) }
 }
 
 fn are_likely(course: &Course, mut subjects: impl Iterator<Item = Subject>, now: Nanos) -> bool {
@@ -263,6 +288,8 @@ mod tests {
             course.observe(LATE + at * MS, Observation::Look { app: AppId(1), look, cpu_ns: Some(0), of_use: true });
         }
         assert_eq!(course.phase(AppId(1)), Phase::Blocked);
+        let nobody = Lacking { first: None, several: false };
+        assert!(first.is_wanted(&course, nobody), "its processors are in use");
         let (enough, seen) = ([first, Subject { lacks: false, ..second }], LATE + 6 * MS);
         let mut looks = Looks::default();
         looks.lent(&course, AppId(2), seen);
@@ -281,6 +308,20 @@ mod tests {
         let stopped = enough.map(|subject| Subject { runs: false, ..subject });
         looks.decided(&course, stopped.into_iter(), seen + 1080 * MS);
         assert_eq!(looks.next(), None, "a stopped program does not begin to work");
+    }
+
+    #[test]
+    fn an_application_is_wanted_if_another_one_lacks() {
+        let ([first, second], course) = (two(), Course::default());
+        let wanted = |all: &[Subject]| {
+            let lacking = Lacking::of(&course, all.iter().copied());
+            all.iter().map(|subject| subject.is_wanted(&course, lacking)).collect::<Vec<_>>()
+        };
+        assert_eq!(wanted(&[first, second]), [true, false], "nobody lacks what the second one has");
+        assert_eq!(wanted(&[first, Subject { lacks: false, ..second }]), [false, false]);
+        let third = Subject { app: AppId(3), ..second };
+        assert_eq!(wanted(&[first, second, third]), [true; 3]);
+        assert_eq!(wanted(&[Subject { runs: false, ..first }, second, third]), [false, true, true]);
     }
 
     #[test]

@@ -31,6 +31,9 @@ pub const QUIET_NS: Nanos = 3_000_000;
 const BLOCKED_PERMILLE: u64 = 100;
 /// A blocked program that uses more than this works again, though it opens no region.
 const WORKS_PERMILLE: u64 = 500;
+/// A rank of MPI that waits uses less than this between two looks: some polls for its message,
+/// after each awakening.
+const WAITS_PERMILLE: u64 = 300;
 /// A program without regions has been idle, or had one thread at work, for so long when that counts
 /// as a phase, nanoseconds.
 const PATIENCE_NS_MIN: Nanos = 2_000_000;
@@ -136,10 +139,12 @@ impl PhaseWatch {
         // Whoever says that it waits has been patient by itself.
         let has_waited = |since: Option<Nanos>| look.waits && since.is_some() || has_lasted(since);
         let ready = |least| look.ready.is_some_and(|ready| ready >= least);
+        // It may have another thread, beside one of the program that borrows.
+        let only_waits = look.waits && used.permille() < WAITS_PERMILLE;
         let waits = look.ready == Some(0) && self.idle_since_ns.is_some();
         match self.told.phase() {
             // Whoever is ready twice has something to do, and others are in its way.
-            Phase::Blocked if used.permille() > WORKS_PERMILLE || (ready(1) && was_ready > 0 && !look.waits) => {
+            Phase::Blocked if used.permille() > WORKS_PERMILLE || (ready(1) && was_ready > 0 && !only_waits) => {
                 Some(if look.ready == Some(1) { Phase::Sequential } else { Phase::Parallel })
             }
             Phase::Blocked => None,

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use numaestro_contract::{Course, Looks, Observation, Phase, READY_MOST, Subject};
+use numaestro_contract::{Course, Lacking, Looks, Observation, Phase, READY_MOST, Subject};
 use numaestro_host::memory::SharedPage;
 use numaestro_host::procfs::{self, ReadyThreads};
 use numaestro_host::{monotonic_ns, thread_time_ns};
@@ -73,11 +73,14 @@ impl Phases {
             seen(course, Observation::Look { app, look, cpu_ns, of_use });
         }
         self.looks.end(course, subjects(candidates), (now, of_use));
-        if self.looks.next().is_some() {
-            let lenders = candidates.iter().filter(|candidate| candidate.subject.could_lend(course));
-            lenders.filter_map(|candidate| candidate.page).for_each(|page| page.say_wanted(now));
+        let earliest = now + (thread_time_ns() - began) * SHARE;
+        self.wake_if_other(None, earliest, wakeups);
+        if let Some(next) = self.looks.next() {
+            let lacking = Lacking::of(course, subjects(candidates));
+            let wanted = |candidate: &&Candidate<'_>| candidate.subject.is_wanted(course, lacking);
+            let pages = candidates.iter().filter(wanted).filter_map(|candidate| candidate.page);
+            pages.for_each(|page| page.say_wanted(next.max(earliest)));
         }
-        self.wake_if_other(None, now + (thread_time_ns() - began) * SHARE, wakeups);
     }
 
     /// An application has gone.

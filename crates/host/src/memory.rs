@@ -99,8 +99,8 @@ pub struct Folding {
 /// A switch takes longer than 10 ns.
 const SWITCHES_PER_SECOND_MAX: u32 = 100_000_000;
 
-/// A word that processors are wanted holds for so long: it has to outlast the time between two
-/// looks for phases, and it ends by itself when the manager dies.
+/// The page says for so long after the next look for phases that processors are wanted. It ends by
+/// itself, because the manager may die.
 const WANTED_NS: u64 = 200_000_000;
 
 impl SharedPage {
@@ -168,11 +168,12 @@ impl SharedPage {
         wake(&self.page().manager.epoch)
     }
 
-    /// Other applications lack processors at `now_ns`, and will for a while.
-    pub fn say_wanted(&self, now_ns: u64) {
+    /// Another application lacks processors; the manager finds out at `next_ns` whether it still
+    /// does.
+    pub fn say_wanted(&self, next_ns: u64) {
         let until = &self.page().manager.wanted_until_ns;
-        if until.load(Ordering::Relaxed) < now_ns + WANTED_NS / 2 {
-            until.store(now_ns + WANTED_NS, Ordering::Relaxed);
+        if until.load(Ordering::Relaxed) < next_ns + WANTED_NS / 2 {
+            until.store(next_ns + WANTED_NS, Ordering::Relaxed);
         }
     }
 

@@ -71,9 +71,13 @@ fn a_program_that_says_that_it_waits_needs_no_patience() {
     assert_eq!(look(true, 1, 14 * MS, 2 * MS), Some(Phase::Sequential), "another thread works");
     assert_eq!(look(true, 1, 16 * MS, 4 * MS), None, "and goes on");
     assert_eq!(look(true, 0, 18 * MS, 4 * MS), Some(Phase::Blocked));
-    assert_eq!(look(false, 1, 20 * MS, 4 * MS), None);
-    assert_eq!(look(false, 1, 22 * MS, 4 * MS + STILL_NS / 2), None, "it is ready, but others keep it from running");
-    assert_eq!(look(false, 1, 24 * MS, 4 * MS + STILL_NS * 2), Some(Phase::Sequential), "it has run and does not wait");
+    assert_eq!(look(true, 1, 20 * MS, 5 * MS), None, "one look with a ready thread");
+    let half = Some(Phase::Sequential);
+    assert_eq!(look(true, 1, 22 * MS, 6 * MS - MS / 10), half, "another thread works beside the one that borrows");
+    assert_eq!(look(true, 0, 24 * MS, 6 * MS), Some(Phase::Blocked));
+    assert_eq!(look(false, 1, 26 * MS, 6 * MS), None);
+    assert_eq!(look(false, 1, 28 * MS, 6 * MS + STILL_NS / 2), None, "it is ready, but others keep it from running");
+    assert_eq!(look(false, 1, 30 * MS, 6 * MS + STILL_NS * 2), Some(Phase::Sequential), "it has run and does not wait");
 }
 
 #[test]
