@@ -49,7 +49,7 @@
 /* The wait of one thread. */
 static __thread struct {
     uint32_t polls;     /* in vain, up to POLLS: from then on they are measured */
-    uint32_t awake;     /* polls since the latest sleep, or since the end of patience */
+    uint32_t awake;     /* measured polls since patience ended, or since a sleep: 0 right after it */
     uint64_t waited_ns; /* its time of polling in vain, and of sleeping in between */
     uint64_t began_ns;  /* the beginning of this poll */
     uint64_t ended_ns;  /* the end of the poll before it, or of the sleep after that */
@@ -64,7 +64,7 @@ static __thread struct {
 static bool is_wanted(uint64_t now)
 {
     struct numaestro_page *page = nm_client.page;
-    return nm_client.attached && page && !nm_client.alone && !(nm_client.flags & NM_FLAG_RELEASED) &&
+    return nm_client.attached && !nm_client.alone && !(nm_client.flags & NM_FLAG_RELEASED) &&
            now < atomic_load_explicit(&page->manager.wanted_until_ns, memory_order_relaxed) &&
            !atomic_load_explicit(&page->root.in_region, memory_order_relaxed);
 }

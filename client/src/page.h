@@ -1,7 +1,8 @@
 /* page.h - the shared page between the manager and one program, byte by byte.
  *
  * The C mirror of crates/abi/src/page.rs; docs/ABI.md draws it. Every cache line has one writer,
- * but for page.root.sleeps. attach.c maps the page. */
+ * but for page.root.sleeps. attach.c maps the page.
+ */
 #ifndef NUMAESTRO_PAGE_H
 #define NUMAESTRO_PAGE_H
 

@@ -24,7 +24,9 @@
 /* Seconds of each wait, and sleeps in it: one takes little more than 1 ms where nothing else
  * runs. */
 #define WAIT 0.1
-enum { MANY = 10, FEW = 3, PATIENCE_MS = 20000 };
+/* The same of a rank that yields at each poll, if others keep it from polling often. */
+#define WAIT_BUSY 25
+enum { MANY = 30, FEW = 3, PATIENCE_MS = 60000 };
 
 static long sleeps(void)
 {
@@ -41,12 +43,13 @@ static void expect(const char *what, bool many, long count)
     exit(1);
 }
 
-/* Polls with a message in every so many, and with so many nanoseconds of work between two. */
-static long open_mpi(int message_every, double work)
+/* Polls for so many seconds, with a message in every so many, and with so many nanoseconds of work
+ * between two. */
+static long open_mpi_for(double seconds, int message_every, double work)
 {
     long before = sleeps();
     int polls = 0;
-    for (double until = now() + WAIT; now() < until; polls++) {
+    for (double until = now() + seconds; now() < until; polls++) {
         open_pal_finds = message_every && polls % message_every == 0;
         errno = 77;
         if (opal_progress() != open_pal_finds || errno != 77) {
@@ -56,6 +59,17 @@ static long open_mpi(int message_every, double work)
         look_around(work);
     }
     return sleeps() - before;
+}
+
+static long open_mpi(int message_every, double work)
+{
+    return open_mpi_for(WAIT, message_every, work);
+}
+
+static long open_mpi_that_yields(bool lends)
+{
+    long count = open_mpi(0, 0);
+    return lends && count < MANY ? open_mpi_for(WAIT_BUSY, 0, 0) : count;
 }
 
 static void poll_in_vain(void)
@@ -117,7 +131,7 @@ static int rank(bool lends)
     expect("Open MPI, short work, and then many polls", false, bursts(3000));
     if (opal_progress_set_yield_when_idle(true))
         return 1;
-    expect("Open MPI, where ranks are to yield", lends, open_mpi(0, 0));
+    expect("Open MPI, where ranks are to yield", lends, open_mpi_that_yields(lends));
     long inside = 0;
 #pragma omp parallel num_threads(2)
 #pragma omp master

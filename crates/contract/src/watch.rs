@@ -7,7 +7,7 @@
 //! waits for something outside: it is blocked, and needs no processor at all. One that is ready and
 //! uses no time is kept from running by others.
 //!
-//! A program may say that it waits for a message (a rank of MPI, which sleeps between its looks):
+//! A program may say that it waits for a message (a rank of MPI, which sleeps between its polls):
 //! then no patience is needed. While it has not run since, it cannot have seen the message, however
 //! long it has been ready: a thread of another program computes on the processor that it lent.
 //!

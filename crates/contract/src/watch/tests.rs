@@ -67,7 +67,7 @@ fn a_program_that_says_that_it_waits_needs_no_patience() {
     assert_eq!(look(false, 0, 6 * MS, 7), None, "its latest waits were short ones");
     assert_eq!(look(true, 0, 8 * MS, 7), Some(Phase::Blocked));
     assert_eq!(look(true, 1, 10 * MS, 7), None);
-    assert_eq!(look(true, 1, 12 * MS, 7), None, "it looks at its messages");
+    assert_eq!(look(true, 1, 12 * MS, 7), None, "it polls for messages");
     assert_eq!(look(true, 1, 14 * MS, 2 * MS), Some(Phase::Sequential), "another thread works");
     assert_eq!(look(true, 1, 16 * MS, 4 * MS), None, "and goes on");
     assert_eq!(look(true, 0, 18 * MS, 4 * MS), Some(Phase::Blocked));
