@@ -1,8 +1,9 @@
 /* affinity.c - answers the questions for the mask of the process.
  *
  * `numaestro run` starts a program on its present allocation. A runtime that sizes itself once, at
- * start, would never grow beyond it. So libgomp and its kind get the user's own mask
- * (NUMAESTRO_CPUS_ALL) as the answer, and other pools what sizing.c says. Libraries whose waiting
+ * start, would never grow beyond it. So libgomp and its kind get the allowed set as the answer:
+ * NUMAESTRO_CPUS_ALL, or what the process has narrowed itself to since. Other pools get what
+ * sizing.c says. Libraries whose waiting
  * threads spin get the kernel's answer: OpenBLAS, whose threads spin for 30 ms when they are made,
  * and which can grow later (setter.c), and ONNX Runtime.
  */
@@ -31,9 +32,50 @@ static bool load_whole(void)
     return has_whole;
 }
 
+static bool present(struct nm_cpuset *set)
+{
+    *set = (struct nm_cpuset){{0}};
+    return syscall(SYS_sched_getaffinity, 0, sizeof set->words, set->words) > 0;
+}
+
+/* A shim that comes late finds the process on its allowed set, if nobody has moved it since it
+ * began. Its share then is still known, and libraries that count processors by the kernel's mask
+ * are about to come. */
+static void back_to_share(void)
+{
+    struct nm_cpuset share, now;
+    const char *list = getenv("NUMAESTRO_CPUS_NOW");
+    if (!has_whole || !list || !nm_cpuset_parse(list, &share) || !present(&now))
+        return;
+    if (memcmp(now.words, whole.words, sizeof now.words) == 0)
+        nm_move_threads(&share);
+}
+
 __attribute__((constructor)) static void load_early(void)
 {
     load_whole();
+    back_to_share();
+}
+
+/* The allowed set; false if nobody has told it. */
+bool nm_whole(struct nm_cpuset *set)
+{
+    bool known = load_whole();
+    *set = whole;
+    return known;
+}
+
+/* Of the stub; a shim that is preloaded alone has none. */
+extern void numaestro_narrowed(const void *mask, size_t bytes) __attribute__((weak));
+
+/* This process has narrowed itself: so it is told, and whatever it starts. A child of vfork has its
+ * parent's memory, so only the stub is told there. */
+void nm_whole_narrow(const struct nm_cpuset *set, bool own_memory)
+{
+    if (numaestro_narrowed)
+        numaestro_narrowed(set->words, sizeof set->words);
+    if (own_memory && load_whole())
+        whole = *set;
 }
 
 static bool is_in(const void *caller, const char *const *names, size_t count)

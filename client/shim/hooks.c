@@ -16,9 +16,15 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+/* Of the stub; a shim that is preloaded alone has none. */
+extern void *numaestro_next(const char *name) __attribute__((weak));
+
+/* A shim that came late lies behind all other objects: nothing is next to it. The stub lies before
+ * them. */
 void *nm_next_symbol(const char *name)
 {
-    return dlsym(RTLD_NEXT, name);
+    void *next = dlsym(RTLD_NEXT, name);
+    return next || !numaestro_next ? next : numaestro_next(name);
 }
 
 /* Libraries may be initialised before this one, and call it: it knows neither its manager's socket
@@ -158,9 +164,9 @@ __attribute__((destructor)) static void at_exit(void)
     const char *wish = getenv("NUMAESTRO_HINTS");
     struct numaestro_page *page = nm_client.page;
     uint64_t regions = page->root.regions, folded = page->root.held;
-    bool wanted = wish ? wish[0] == '1' : isatty(STDERR_FILENO);
     bool chosen = page->root.held_by != NM_HELD_NOT || (nm_client.flags & NM_FLAG_RESIZE_ALWAYS);
-    if (!wanted || !nm_client.attached || chosen || folded == 0 || folded * 10 < regions)
+    /* Asked last: a program may have forbidden itself this system call. */
+    if (!nm_client.attached || chosen || folded == 0 || folded * 10 < regions || (wish ? wish[0] != '1' : !isatty(STDERR_FILENO)))
         return;
     char line[512];
     int n = snprintf(line, sizeof line,

@@ -5,11 +5,14 @@
  * small for life. With `--pool whole` (NUMAESTRO_POOL=whole:N) the C library's questions are
  * answered with N processors; the kernel's mask is as narrow as ever, and raw system calls see it.
  *
- * A program that was told more than the kernel allows may bind its threads to what it was told. It
+ * A process that binds itself while it has one thread narrows itself: `taskset`, `numactl`, a
+ * launcher between fork and exec, a worker that was given one processor. It gets the affinity that
+ * it asks for, and that is its allowed set from then on, and of whatever it starts.
+ *
+ * A pool that was told more than the kernel allows may bind its threads to what it was told. It
  * could not know better, so its threads must not leave the allocation for it: the shim attaches, to
  * know the allocation, and keeps each binding within it. The thread itself is answered what it has
- * asked for. A program that binds threads without asking first chooses by itself, and gets the
- * affinity that it asks for until the next decision; so does whatever it starts.
+ * asked for. A pool that binds threads without asking first chooses by itself.
  *
  * sysconf(_SC_NPROCESSORS_ONLN) and get_nprocs() answer for the machine whatever the mask is. They
  * are lowered to N for runtimes that size pools by them. Everybody else may count processors of the
@@ -28,7 +31,6 @@
 /* The C library's own name of sysconf: it needs no lookup, which might allocate. */
 extern long __sysconf(int name);
 
-#define WORD_BYTES 32
 /* A thread's own words must be few, because they lie on its stack. */
 #define ASKED_WORDS 4
 
@@ -39,8 +41,6 @@ struct binding {
 };
 
 static uint32_t most;          /* processors that the program may ever have; 0: only the truth is told */
-static char *word;             /* the value of NUMAESTRO_POOL in the environment that programs inherit */
-static char word_before[WORD_BYTES];
 static pid_t process;          /* a child of vfork has another number, and the same memory */
 static atomic_bool told;       /* the program has been told more than the kernel allows it */
 static __thread struct binding binding __attribute__((tls_model("initial-exec")));
@@ -58,9 +58,8 @@ static bool load(void)
     static bool loaded;
     if (!loaded) {
         after_fork();
-        word = getenv("NUMAESTRO_POOL");
-        if (word && strlen(word) < WORD_BYTES && strncmp(word, "whole:", 6) == 0) {
-            strcpy(word_before, word);
+        const char *word = getenv("NUMAESTRO_POOL");
+        if (word && strncmp(word, "whole:", 6) == 0) {
             unsigned long count = strtoul(word + 6, NULL, 10);
             most = count <= NM_CPUSET_WORDS * 64 ? (uint32_t)count : 0;
         }
@@ -73,7 +72,8 @@ static bool load(void)
 
 __attribute__((constructor)) static void load_early(void)
 {
-    if (load())
+    load();
+    if (nm_whole_count() > 0)
         pthread_atfork(NULL, NULL, after_fork);
 }
 
@@ -105,7 +105,7 @@ static void widen(struct nm_cpuset *set)
 {
     struct nm_cpuset all;
     unsigned count = bits_of(set);
-    if (!nm_original(&all))
+    if (!nm_whole(&all))
         return;
     for (unsigned cpu = 0; cpu < NM_CPUSET_WORDS * 64 && count < most; cpu++) {
         uint64_t bit = 1ull << cpu % 64;
@@ -135,34 +135,46 @@ void nm_sizing_answer(const void *caller, pid_t tid, size_t bytes, void *mask)
     memcpy(mask, set.words, bytes < sizeof set.words ? bytes : sizeof set.words);
 }
 
-/* Programs that this one starts from now on are told the truth, or what they were told before. A
- * program that writes its title over its first environment has another one by then. */
-static void say_to_children(bool truth)
+static bool is_first(void)
 {
-    bool first = &binding == of_first && getpid() == process;
-    if (first && strcmp(word, truth ? word_before : "now") == 0)
-        strcpy(word, truth ? "now" : word_before);
+    return &binding == of_first;
+}
+
+/* Threads of ours do not count. */
+static bool has_one_thread(void)
+{
+    return nm_threads() - nm_helper_runs() - nm_caller_runs() <= 1;
 }
 
 /* Nothing that it was told is left out. */
 static bool is_anywhere(const struct nm_cpuset *set)
 {
     struct nm_cpuset all;
-    if (!nm_original(&all))
+    if (!nm_whole(&all))
         return false;
     all = both(&all, set);
-    return bits_of(&all) >= most;
+    return bits_of(&all) >= (most ? most : nm_whole_count());
 }
 
-/* A thread of this program has been bound by a way that the shim does not steer. */
+/* A thread of this program has been bound by itself. The first one stands for the process. */
 void nm_sizing_bound(pid_t tid, size_t bytes, const void *mask)
 {
-    if (!load() || !mask || getpid() != process || (tid != 0 && tid != syscall(SYS_gettid)))
+    pid_t pid = getpid();
+    load();
+    if (!mask || nm_whole_count() == 0 || (tid != 0 && tid != pid && tid != syscall(SYS_gettid)))
         return;
     struct nm_cpuset set = from_program(bytes, mask);
     bool anywhere = is_anywhere(&set);
+    if (pid != process) {
+        if (!anywhere)
+            nm_whole_narrow(&set, false);
+        return;
+    }
+    if (tid == process && !is_first())
+        return;
     binding.kind = anywhere ? FREE : BY_ITSELF;
-    say_to_children(!anywhere);
+    if (!anywhere && is_first())
+        nm_whole_narrow(&set, true);
 }
 
 /* The processors among `asked` that are the program's now, or all of these; false: nobody manages
@@ -190,14 +202,15 @@ static bool is_steered(const void *caller, pid_t tid, const void *mask)
 /* 0, or an error number. */
 static int bind(const void *caller, pid_t tid, size_t bytes, const void *mask)
 {
-    if (!is_steered(caller, tid, mask)) {
+    bool steered = is_steered(caller, tid, mask), self = tid == 0 || tid == syscall(SYS_gettid);
+    struct nm_cpuset asked = steered ? from_program(bytes, mask) : (struct nm_cpuset){{0}}, set;
+    bool anywhere = steered && is_anywhere(&asked);
+    if (!steered || (self && !anywhere && has_one_thread())) {
         long result = syscall(SYS_sched_setaffinity, tid, bytes, mask);
         if (result == 0 && nm_is_pool(caller))
             nm_sizing_bound(tid, bytes, mask);
         return result == 0 ? 0 : errno;
     }
-    struct nm_cpuset asked = from_program(bytes, mask), set;
-    bool self = tid == 0 || tid == syscall(SYS_gettid), anywhere = is_anywhere(&asked);
     if (bits_of(&asked) == 0)
         return EINVAL;
     if (anywhere && self && binding.kind == FREE)
@@ -218,7 +231,6 @@ static int bind(const void *caller, pid_t tid, size_t bytes, const void *mask)
         memcpy(binding.asked, asked.words, sizeof binding.asked);
         memset(asked.words, 0, sizeof binding.asked);
         binding.kind = anywhere ? FREE : bits_of(&asked) > 0 ? BY_ITSELF : WITHIN;
-        say_to_children(!anywhere);
     }
     return 0;
 }

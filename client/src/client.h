@@ -131,6 +131,7 @@ void nm_vp_in_child(void);
 void nm_move_threads(const struct nm_cpuset *set);
 void nm_move_thread(pid_t tid, const struct nm_cpuset *set); /* 0 = the caller; only threads of this process, no bound vp */
 void nm_put_thread(pid_t tid, const struct nm_cpuset *set);  /* the same, also for a bound vp */
+unsigned nm_threads(void);                  /* of this process; 0 without /proc */
 bool nm_cpuset_parse(const char *list, struct nm_cpuset *set);
 uint64_t nm_now_ns(void);
 uint64_t nm_waited_ns(void);                /* helper */

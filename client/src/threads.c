@@ -93,6 +93,11 @@ static unsigned walk_threads(const struct nm_cpuset *set, unsigned bytes)
     return seen;
 }
 
+unsigned nm_threads(void)
+{
+    return walk_threads(NULL, 0);
+}
+
 /* Time in ns that the other threads of this process have been ready to run and did not. Helper
  * thread only: it opens files. */
 uint64_t nm_waited_ns(void)

@@ -7,7 +7,8 @@
 //!   pages may be placed.
 //! * [`PidFd`], [`poll`], [`signals`], [`uevent`], [`watch`]: notices of events, so that nobody has
 //!   to poll.
-//! * [`exec_watch`]: which processes become another program.
+//! * [`exec_watch`]: which processes become another program. [`image`]: what a file is before it is
+//!   started.
 //! * [`exec`], [`descriptors`], [`children`]: becoming a program, and starting one. [`stop`]:
 //!   stopping and continuing programs.
 //! * [`sense`]: how much bandwidth the threads of a program take of the way to memory, and how much
@@ -31,6 +32,7 @@ pub mod detach;
 mod error;
 pub mod exec;
 pub mod exec_watch;
+pub mod image;
 pub mod jobserver;
 pub mod limits;
 pub mod lines;

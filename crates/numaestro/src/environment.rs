@@ -4,16 +4,21 @@
 
 use crate::cli::PoolArg;
 use crate::pool::Pool;
+use crate::shim;
 use std::ffi::{CString, OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
 /// Has the effect of libgomp's default and is found again by the shim in libgomp's data.
 pub const SPIN_COUNT: &str = "300089";
-/// The affinity that the user gave.
-const CPUS_ALL: &str = "NUMAESTRO_CPUS_ALL";
+/// The allowed set: the affinity that the user gave.
+pub const CPUS_ALL: &str = "NUMAESTRO_CPUS_ALL";
+/// The share of a program that begins on its allowed set.
+pub const CPUS_NOW: &str = "NUMAESTRO_CPUS_NOW";
 /// What pools that are sized once are sized for.
-const POOL: &str = "NUMAESTRO_POOL";
+pub const POOL: &str = "NUMAESTRO_POOL";
+const SANITIZER: &str = "ASAN_OPTIONS";
+const SANITIZER_LOOKS_NOT: &str = "verify_asan_link_order=0";
 /// Bind threads outside the processors given when they are created later.
 const BINDING: [&str; 4] = ["OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY", "KMP_AFFINITY"];
 
@@ -81,7 +86,8 @@ impl Environment {
     /// Sets every variable that a managed program needs. `all` is the user's own affinity, a Linux
     /// list: the program would have it without us, and runtimes that size themselves once are told
     /// it. Gives a sentence for each thing changed.
-    pub fn prepare(&mut self, attach: &Path, all: &str, shim: Option<&Path>, told: &Told) -> Vec<String> {
+    /// `preload`: our files for `LD_PRELOAD`.
+    pub fn prepare(&mut self, attach: &Path, all: &str, preload: &[&Path], told: &Told) -> Vec<String> {
         let mut changes = Vec::new();
         if self.get(CPUS_ALL).is_none() {
             // Below another `run` the present affinity is only that one's share, and the variable
@@ -89,10 +95,7 @@ impl Environment {
             self.set(CPUS_ALL, OsStr::new(all));
             changes.push(format!("{CPUS_ALL}={all}"));
         }
-        if let Some(shim) = shim {
-            self.preload(shim);
-            changes.push(format!("LD_PRELOAD begins with {}", shim.display()));
-        }
+        changes.extend(self.preload(preload));
         self.set("NUMAESTRO_ATTACH", attach.as_os_str());
         changes.push(format!("NUMAESTRO_ATTACH={}", attach.display()));
         let words = [
@@ -146,28 +149,42 @@ impl Environment {
         if self.get("GOMP_SPINCOUNT").is_some_and(|value| value == SPIN_COUNT) {
             self.remove("GOMP_SPINCOUNT");
         }
-        let Some(before) = self.get("LD_PRELOAD") else { return };
-        let bytes = before.as_bytes().split(|byte| *byte == b':' || *byte == b' ');
-        let others: Vec<&[u8]> = bytes.filter(|one| !one.is_empty() && !is_shim(OsStr::from_bytes(one))).collect();
-        if others.is_empty() {
+        self.preload_only(&[], is_shim);
+    }
+
+    /// Our files first in `LD_PRELOAD`, and each only once; a sentence if there are any.
+    fn preload(&mut self, ours: &[&Path]) -> Option<String> {
+        self.preload_only(ours, shim::is_one);
+        let names: Vec<String> = ours.iter().map(|file| file.display().to_string()).collect();
+        (!ours.is_empty()).then(|| format!("LD_PRELOAD begins with {}", names.join(":")))
+    }
+
+    fn preload_only(&mut self, ours: &[&Path], is_ours: impl Fn(&OsStr) -> bool) {
+        let before = self.get("LD_PRELOAD").unwrap_or_default();
+        let others = before.as_bytes().split(|byte| *byte == b':' || *byte == b' ');
+        let others = others.filter(|one| !one.is_empty() && !is_ours(OsStr::from_bytes(one)));
+        let all: Vec<&[u8]> = ours.iter().map(|file| file.as_os_str().as_bytes()).chain(others).collect();
+        if all.is_empty() {
             self.remove("LD_PRELOAD");
         } else {
-            self.set("LD_PRELOAD", OsStr::from_bytes(&others.join(&b':')));
+            self.set("LD_PRELOAD", OsStr::from_bytes(&all.join(&b':')));
         }
     }
 
-    /// `shim` first in `LD_PRELOAD`, and only once.
-    fn preload(&mut self, shim: &Path) {
-        let others = self.get("LD_PRELOAD").unwrap_or_default();
-        let mut value = shim.as_os_str().as_bytes().to_vec();
-        let is_separator = |byte: &u8| *byte == b':' || *byte == b' ';
-        for other in
-            others.as_bytes().split(is_separator).filter(|o| !o.is_empty() && *o != shim.as_os_str().as_bytes())
-        {
-            value.push(b':');
-            value.extend_from_slice(other);
+    /// `AddressSanitizer` ends a program in which another library comes before it, unless it is told
+    /// not to look.
+    pub fn calm_sanitizer(&mut self) -> Option<String> {
+        let before = self.get(SANITIZER).unwrap_or_default();
+        if before.to_string_lossy().contains(SANITIZER_LOOKS_NOT) {
+            return None;
         }
-        self.set("LD_PRELOAD", OsStr::from_bytes(&value));
+        let mut value = before;
+        if !value.is_empty() {
+            value.push(":");
+        }
+        value.push(SANITIZER_LOOKS_NOT);
+        self.set(SANITIZER, &value);
+        Some(format!("{SANITIZER} ends with {SANITIZER_LOOKS_NOT}: another library comes before its own"))
     }
 }
 
@@ -179,6 +196,8 @@ fn value_of<'a>(entry: &'a CString, name: &str) -> Option<&'a [u8]> {
 mod tests {
     use super::*;
 
+    const STUB: &str = "/libnumaestro_preload.so";
+
     fn environment(entries: &[&str]) -> Environment {
         Environment::new(entries.iter().map(|e| CString::new(*e).expect("no zero")).collect())
     }
@@ -189,11 +208,11 @@ mod tests {
 
     #[test]
     fn prepares_and_leaves_the_rest_alone() {
-        let mut it = environment(&["A=1", "odd entry", "OMP_PLACES=cores", "LD_PRELOAD=/x.so /s.so:/y.so", "A=2"]);
+        let mut it = environment(&["A=1", "odd entry", "OMP_PLACES=cores", "LD_PRELOAD=/x.so /old/libnumaestro_shim-1.so:/y.so", "A=2"]);
         it.prepare(
             Path::new("/run/attach"),
             "0-3",
-            Some(Path::new("/s.so")),
+            &[Path::new(STUB)],
             &Told {
                 class: Some("fold"),
                 fold: Some("kernel"),
@@ -206,7 +225,7 @@ mod tests {
             [
                 "A=1",
                 "odd entry",
-                "LD_PRELOAD=/s.so:/x.so:/y.so",
+                "LD_PRELOAD=/libnumaestro_preload.so:/x.so:/y.so",
                 "A=2",
                 "NUMAESTRO_CPUS_ALL=0-3",
                 "NUMAESTRO_ATTACH=/run/attach",
@@ -223,7 +242,7 @@ mod tests {
     fn the_users_waiting_policy_wins() {
         for own in ["GOMP_SPINCOUNT=7", "OMP_WAIT_POLICY=passive"] {
             let mut it = environment(&[own]);
-            it.prepare(Path::new("/a"), "0", None, &Told::default());
+            it.prepare(Path::new("/a"), "0", &[], &Told::default());
             let ours = ["NUMAESTRO_CPUS_ALL=0", "NUMAESTRO_ATTACH=/a", "NUMAESTRO_POOL=whole:1"];
             assert_eq!(shown(&it), [&[own], &ours[..]].concat());
         }
@@ -232,29 +251,29 @@ mod tests {
     #[test]
     fn an_inner_run_may_say_otherwise_and_else_keeps_what_was_said() {
         let mut it = environment(&["NUMAESTRO_FOLD=kernel", "GOMP_SPINCOUNT=7"]);
-        it.prepare(Path::new("/a"), "0", None, &Told::default());
+        it.prepare(Path::new("/a"), "0", &[], &Told::default());
         assert_eq!(it.get("NUMAESTRO_FOLD"), Some("kernel".into()));
         it.prepare(
             Path::new("/a"),
             "0",
-            None,
+            &[],
             &Told { fold: Some("user"), pool: Some(PoolArg::Now), ..Told::default() },
         );
         assert_eq!(it.get("NUMAESTRO_FOLD"), Some("user".into()));
-        it.prepare(Path::new("/a"), "0", None, &Told::default());
+        it.prepare(Path::new("/a"), "0", &[], &Told::default());
         assert_eq!(it.get(POOL), Some("now".into()));
     }
 
     #[test]
     fn what_was_prepared_is_taken_back() {
-        let is_shim = |file: &OsStr| file == "/s.so";
+        let is_shim = |file: &OsStr| file == STUB;
         let before = ["A=1", "LD_PRELOAD=/x.so:/y.so", "OMP_NUM_THREADS=4"];
         let mut it = environment(&before);
-        it.prepare(Path::new("/a"), "0-3", Some(Path::new("/s.so")), &Told { class: Some("fold"), ..Told::default() });
+        it.prepare(Path::new("/a"), "0-3", &[Path::new(STUB)], &Told { class: Some("fold"), ..Told::default() });
         it.undo(is_shim);
         assert_eq!(shown(&it), before);
         let mut alone = environment(&["GOMP_SPINCOUNT=7"]);
-        alone.prepare(Path::new("/a"), "0", Some(Path::new("/s.so")), &Told::default());
+        alone.prepare(Path::new("/a"), "0", &[Path::new(STUB)], &Told::default());
         alone.undo(is_shim);
         assert_eq!(shown(&alone), ["GOMP_SPINCOUNT=7"]);
     }
@@ -262,9 +281,9 @@ mod tests {
     #[test]
     fn preparing_twice_is_preparing_once() {
         let mut once = environment(&["LD_PRELOAD=/x.so"]);
-        once.prepare(Path::new("/a"), "0-3", Some(Path::new("/s.so")), &Told::default());
+        once.prepare(Path::new("/a"), "0-3", &[Path::new(STUB)], &Told::default());
         let mut twice = once.clone();
-        twice.prepare(Path::new("/a"), "0", Some(Path::new("/s.so")), &Told::default());
+        twice.prepare(Path::new("/a"), "0", &[Path::new(STUB)], &Told::default());
         assert_eq!(shown(&once), shown(&twice));
     }
 }

@@ -19,7 +19,6 @@ mod daemon;
 mod dashboard;
 mod demo;
 mod doctor;
-mod elf;
 mod environment;
 mod explain;
 mod finished;

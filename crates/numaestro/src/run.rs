@@ -5,13 +5,14 @@
 
 use crate::class::ClassArg;
 use crate::cli::{FoldArg, JobserverArg, LibraryRule, PoolArg, RunArgs, WishArgs, milli};
-use crate::environment::{Environment, Told};
+use crate::environment::{CPUS_ALL, CPUS_NOW, Environment, POOL, Told};
 use crate::jobserver::{self, Offer};
 use crate::manager::{self, Manager};
 use crate::{profile, say, shim, target};
 use numaestro_abi::control::{Class, Options, Reply, Request, Run};
 use numaestro_host::HostError;
 use numaestro_host::exec;
+use numaestro_host::image::{self, Image, Kind};
 use numaestro_host::numa::{self, MemoryPolicy};
 use numaestro_topology::CpuSet;
 use rustix::io::Errno;
@@ -122,6 +123,7 @@ fn base_name(command: &OsStr) -> String {
 pub fn start(dir: Option<PathBuf>, path: &Path, plan: &Plan) -> anyhow::Result<u8> {
     let mut environment = Environment::new(exec::environment());
     let all = affinity();
+    let image = look(path, plan);
     let offer = jobserver::offer(plan.jobserver, path, &plan.command, &environment);
     // Until `execve`: the program inherits it.
     let pipe = offer.pipe();
@@ -131,7 +133,8 @@ pub fn start(dir: Option<PathBuf>, path: &Path, plan: &Plan) -> anyhow::Result<u
         // newer decision.
         Ok((dir, start)) => {
             place_memory(start.memory.as_deref());
-            let mut changes = manage(&mut environment, &dir, &all, path, plan, start.most);
+            let mut changes = manage(&mut environment, &dir, &all, Some(&image), plan, start.most);
+            changes.extend(begin_on_allowed(&mut environment, &image));
             jobserver::forget(&mut environment);
             if let Some(pipe) = pipe.as_ref().filter(|_| start.jobserver) {
                 changes.extend(pipe.announce(&mut environment, &all));
@@ -279,6 +282,22 @@ pub fn affinity() -> String {
     numaestro_host::affinity::get(0).map(|set| set.to_string()).unwrap_or_default()
 }
 
+/// A program that starts without the shim begins on its allowed set, so that it sizes itself as it
+/// would without us. It takes along what its share is, for a shim that comes later.
+fn begin_on_allowed(environment: &mut Environment, image: &Image) -> Option<String> {
+    environment.remove(CPUS_NOW);
+    let shim_comes_first = image.kind == Kind::Glibc && image.runtime;
+    if shim_comes_first || environment.get(POOL).is_some_and(|pool| pool == "now") {
+        return None;
+    }
+    let (share, allowed) = (affinity(), environment.get(CPUS_ALL)?.into_string().ok()?);
+    if share == allowed || numaestro_host::affinity::set(0, &allowed.parse::<CpuSet>().ok()?).is_err() {
+        return None;
+    }
+    environment.set(CPUS_NOW, OsStr::new(&share));
+    Some(format!("{CPUS_NOW}={share}: it begins on the processors {allowed}"))
+}
+
 /// Undoes the move of this process by a manager that fell silent afterwards.
 fn restore(all: &str) {
     if affinity() == all {
@@ -290,25 +309,38 @@ fn restore(all: &str) {
     }
 }
 
-/// Everything that the environment needs; a sentence for each change.
+/// Looks at the program as the stub does at what a program starts.
+fn look(path: &Path, plan: &Plan) -> Image {
+    let libraries = LibraryRule::list(&plan.libraries).map(OsString::from);
+    let rules = libraries.or_else(|| std::env::var_os("NUMAESTRO_LIBRARIES"));
+    image::look(path, std::env::var_os("LD_LIBRARY_PATH").as_deref(), rules.as_deref())
+}
+
+/// A static program hands the libraries on to what it starts.
+fn takes_files(image: &Image) -> bool {
+    image.takes_preload().is_ok() || image.kind == Kind::Static
+}
+
+/// Everything that the environment needs; a sentence for each change. `image`: the program; `None`
+/// if it is not known.
 pub fn manage(
     environment: &mut Environment,
     dir: &Path,
     all: &str,
-    path: &Path,
+    image: Option<&Image>,
     plan: &Plan,
     most: Option<u32>,
 ) -> Vec<String> {
-    let shim = match target::takes_preload(path) {
-        Ok(()) => shim::locate(dir)
-            .inspect_err(|error| say::warn(&format!("without the shim, thread counts stay as they are: {error:#}")))
-            .ok(),
-        Err(why) => {
-            tracing::info!("no shim: {why}; its threads are kept on its processors by affinity");
-            None
-        }
-    };
-    let changes = environment.prepare(&dir.join("attach"), all, shim.as_deref(), &told(plan, most));
+    let told = told(plan, most);
+    let preload = shim::locate(dir)
+        .inspect_err(|error| say::warn(&format!("without the shim, thread counts stay as they are: {error:#}")))
+        .ok();
+    let files = preload.as_ref().filter(|_| image.is_none_or(takes_files)).map(|preload| preload.files(image));
+    let mut changes = environment.prepare(&dir.join("attach"), all, &files.unwrap_or_default(), &told);
+    match image.map(Image::takes_preload) {
+        Some(Err(why)) => tracing::info!("no shim: {why}; its threads are kept on its processors by affinity"),
+        _ => changes.extend(image.filter(|image| image.sanitizer).and_then(|_| environment.calm_sanitizer())),
+    }
     for (name, value) in &plan.extra {
         environment.set(name, value);
     }
@@ -359,7 +391,7 @@ fn explain(dir: Option<PathBuf>, path: &Path, plan: &Plan) -> anyhow::Result<u8>
         or(wish.min, "1"),
         or(wish.max, "all")
     )?;
-    match target::takes_preload(path) {
+    match look(path, plan).takes_preload() {
         Ok(()) => {
             writeln!(text, "steered by   the shim (LD_PRELOAD): the size of parallel regions follows the processors")?;
         }
@@ -385,7 +417,7 @@ fn explain(dir: Option<PathBuf>, path: &Path, plan: &Plan) -> anyhow::Result<u8>
             writeln!(text, "manager      {manager}")?;
             let mut environment = Environment::new(exec::environment());
             let told = told(plan, plan.options.max);
-            for change in environment.prepare(&dir.join("attach"), &affinity(), None, &told) {
+            for change in environment.prepare(&dir.join("attach"), &affinity(), &[], &told) {
                 writeln!(text, "environment  {change}")?;
             }
         }

@@ -80,7 +80,7 @@ fn task_prolog(dir: Option<PathBuf>, args: &ShellArgs) -> anyhow::Result<u8> {
     let mut after = before.clone();
     // Slurm hands on the environment of whoever submitted the job, on another machine perhaps.
     after.forget_machine();
-    run::manage(&mut after, &dir, &run::affinity(), &shell, &plan, None);
+    run::manage(&mut after, &dir, &run::affinity(), None, &plan, None);
     say_changes(&before, &after)
 }
 

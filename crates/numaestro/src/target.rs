@@ -1,19 +1,12 @@
-//! Finds the program that the user named, the way a shell does, and decides whether the preload
-//! library reaches it.
-//!
-//! It starts nothing.
+//! Finds the program that the user named, the way a shell does. It starts nothing.
 
-use crate::elf::{self, Image};
 use crate::say;
 use rustix::fs::{Access, AtFlags, CWD};
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// The search path of a process without `PATH` (the C library's default).
 const PATH_DEFAULT: &str = "/bin:/usr/bin";
-const SETUID_OR_SETGID: u32 = 0o6000;
 
 /// The path of `command`, or a [`say::Failure`] with 127 (not found) or 126 (found, cannot be
 /// executed).
@@ -94,31 +87,6 @@ fn check(path: &Path) -> Result<(), Refusal> {
         return Err(Refusal::Directory);
     }
     rustix::fs::accessat(CWD, path, Access::EXEC_OK, AtFlags::EACCESS).map_err(|_| Refusal::Forbidden)
-}
-
-/// Says whether a preload library reaches the program at `path`; else why not, one clause.
-pub fn takes_preload(path: &Path) -> Result<(), String> {
-    let image = inspect(path)?;
-    let image = match image {
-        Image::Script { interpreter } => inspect(Path::new(&interpreter))?,
-        // A file without `#!` and not ELF is started by /bin/sh, as `execvp` does.
-        Image::Other => inspect(Path::new("/bin/sh"))?,
-        elf @ Image::Elf { .. } => elf,
-    };
-    image.takes_preload().map_err(str::to_owned)
-}
-
-fn inspect(path: &Path) -> Result<Image, String> {
-    let mut file = File::open(path).map_err(|error| format!("{} cannot be read ({error})", path.display()))?;
-    let meta = file.metadata().map_err(|error| error.to_string())?;
-    if meta.mode() & SETUID_OR_SETGID != 0 {
-        return Err("it is setuid or setgid".to_owned());
-    }
-    let mut capability = [0_u8; 64];
-    if rustix::fs::fgetxattr(&file, "security.capability", &mut capability).is_ok_and(|bytes| bytes > 0) {
-        return Err("it has file capabilities".to_owned());
-    }
-    elf::inspect(&mut file).map_err(|error| format!("{} cannot be read ({error})", path.display()))
 }
 
 #[cfg(test)]

@@ -135,7 +135,7 @@ fn stopping() -> Check {
 fn shim_loads(dir: &Path) -> Vec<Check> {
     let name = "shim";
     let path = match shim::locate(dir) {
-        Ok(path) => path,
+        Ok(preload) => preload.shim,
         Err(error) => {
             return vec![Check::lacking(
                 2,

@@ -1,0 +1,648 @@
+/* exec.c - looks at the next image before it is started, and gives it the environment and the
+ * affinity that fit it.
+ *
+ * These functions run in children of vfork and after a fork of a program with threads: they
+ * allocate nothing, take no lock, and write nothing that outlives them. What does not fit their
+ * room is started as it is.
+ */
+#include "stub.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/mman.h>
+
+#define ENTRIES_MAX 8192u
+#define PATH_BYTES 2048u
+#define TEXT_BYTES 4096u
+#define ADDED_MAX 40u
+#define LIST_BYTES 1024u
+#define WORD_BYTES 48u
+
+extern char **environ __attribute__((weak));
+
+#define NEXT(name, type)                                                                                                 \
+    static type *_Atomic next_##name;                                                                                    \
+    static type *name##_next(void)                                                                                       \
+    {                                                                                                                    \
+        if (!next_##name)                                                                                                \
+            next_##name = (type *)nm_stub_next(#name);                                                                   \
+        return next_##name;                                                                                              \
+    }
+
+typedef int execve_fn(const char *, char *const[], char *const[]);
+typedef int fexecve_fn(int, char *const[], char *const[]);
+typedef int execveat_fn(int, const char *, char *const[], char *const[], int);
+typedef int spawn_fn(pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *, char *const[],
+                     char *const[]);
+typedef int system_fn(const char *);
+typedef FILE *popen_fn(const char *, const char *);
+NEXT(execve, execve_fn)
+NEXT(execvpe, execve_fn)
+NEXT(fexecve, fexecve_fn)
+NEXT(execveat, execveat_fn)
+NEXT(posix_spawn, spawn_fn)
+NEXT(posix_spawnp, spawn_fn)
+NEXT(system, system_fn)
+NEXT(popen, popen_fn)
+
+/* What becomes of one image. */
+struct change {
+    bool needed;      /* the environment differs from the given one */
+    bool looked;      /* it is known what it is, and it may be managed */
+    bool bare;        /* it starts without the shim */
+    const char *preload, *all, *now, *pool, *sanitizer; /* entries to put in, NULL = as it is */
+    bool drop_preload, drop_now;
+    bool restore;     /* what this process was told is missing */
+    char preload_text[TEXT_BYTES], sanitizer_text[LIST_BYTES];
+    char all_text[LIST_BYTES], now_text[LIST_BYTES], pool_text[WORD_BYTES];
+};
+
+/* Its texts are long: they are left as they are. */
+static void begin(struct change *change)
+{
+    change->needed = change->looked = change->bare = change->drop_preload = change->drop_now = change->restore = false;
+    change->preload = change->all = change->now = change->pool = change->sanitizer = NULL;
+}
+
+static bool can_be_opened(const char *path)
+{
+    long fd = nm_system4(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
+    if (fd < 0)
+        return false;
+    nm_system3(SYS_close, fd, 0, 0);
+    return true;
+}
+
+/* One file of LD_PRELOAD: its length; 0 at the end. */
+static size_t file_at(const char **list)
+{
+    while (**list == ':' || **list == ' ')
+        (*list)++;
+    size_t length = 0;
+    while ((*list)[length] && (*list)[length] != ':' && (*list)[length] != ' ')
+        length++;
+    return length;
+}
+
+static bool is_ours(const char *file, size_t length, const char *name)
+{
+    size_t base = length;
+    while (base > 0 && file[base - 1] != '/')
+        base--;
+    const char *rest = nm_after(file + base, name);
+    return rest && rest <= file + length && (*rest == '.' || *rest == '-');
+}
+
+static const char *const stub_name = "libnumaestro_preload", *const shim_name = "libnumaestro_shim";
+
+struct text {
+    char *out;
+    size_t used, room;
+    bool full;
+};
+
+static void append(struct text *text, const char *from, size_t length)
+{
+    if (text->full || length >= text->room - text->used) {
+        text->full = true;
+        return;
+    }
+    nm_copy(text->out + text->used, from, length);
+    text->used += length;
+    text->out[text->used] = 0;
+}
+
+static void append_file(struct text *text, const char *file, size_t length)
+{
+    if (text->used > sizeof "LD_PRELOAD=" - 1)
+        append(text, ":", 1);
+    append(text, file, length);
+}
+
+/* The stub that an environment names, else ours. `out` has room for a path. */
+static const char *stub_of(const char *preload, char *out)
+{
+    for (size_t length; preload && (length = file_at(&preload)) > 0; preload += length) {
+        if (!is_ours(preload, length, stub_name) || length >= PATH_BYTES)
+            continue;
+        nm_copy(out, preload, length);
+        out[length] = 0;
+        return out;
+    }
+    return nm_stub_start()->stub;
+}
+
+/* The value of LD_PRELOAD that an image gets: ours first, or none of ours. */
+static void choose_preload(struct change *change, const char *present, const char *stub, const char *shim)
+{
+    struct text text = {.out = change->preload_text, .room = sizeof change->preload_text};
+    append(&text, "LD_PRELOAD=", 11);
+    if (stub)
+        append_file(&text, stub, nm_length(stub));
+    if (stub && shim)
+        append_file(&text, shim, nm_length(shim));
+    const char *rest = present;
+    for (size_t length; rest && (length = file_at(&rest)) > 0; rest += length)
+        if (!is_ours(rest, length, stub_name) && !is_ours(rest, length, shim_name))
+            append_file(&text, rest, length);
+    if (text.full)
+        return;
+    const char *value = change->preload_text + 11;
+    if (present ? nm_equal(value, present) : *value == 0)
+        return;
+    change->drop_preload = *value == 0;
+    change->preload = *value ? change->preload_text : NULL;
+    change->needed = true;
+}
+
+/* A program that only lists libraries must not list ours. */
+static bool only_lists(const struct nm_image *image, char *const argv[], char *const envp[])
+{
+    const char *trace = nm_variable(envp, "LD_TRACE_LOADED_OBJECTS");
+    if (trace && *trace)
+        return true;
+    for (unsigned i = 1; image->kind == NM_IMAGE_LOADER && argv && argv[0] && argv[i] && argv[i][0] == '-'; i++)
+        if (nm_equal(argv[i], "--list") || nm_equal(argv[i], "--verify"))
+            return true;
+    return false;
+}
+
+static void entry_of(char *out, size_t room, const char *name, const struct nm_cpus *set, const char **entry)
+{
+    size_t length = nm_length(name);
+    nm_copy(out, name, length);
+    if (nm_cpus_write(set, out + length, room - length))
+        *entry = out;
+}
+
+/* A process that has narrowed itself hands its own set on, unless somebody has put in another. */
+static void choose_allowed(struct change *change, char *const envp[])
+{
+    struct nm_cpus own;
+    const char *told = nm_variable(nm_stub_start()->saved, "NUMAESTRO_CPUS_ALL"), *given = nm_variable(envp, "NUMAESTRO_CPUS_ALL");
+    if (!nm_stub_own_allowed(&own) || !told || (given && !nm_equal(told, given)))
+        return;
+    entry_of(change->all_text, sizeof change->all_text, "NUMAESTRO_CPUS_ALL=", &own, &change->all);
+    const char *pool = nm_variable(envp, "NUMAESTRO_POOL");
+    pool = pool ? nm_after(pool, "whole:") : NULL;
+    unsigned most = 0, count = nm_cpus_count(&own);
+    for (; pool && *pool >= '0' && *pool <= '9' && most < 100000; pool++)
+        most = most * 10 + (unsigned)(*pool - '0');
+    if (pool && most > count) {
+        static const char name[] = "NUMAESTRO_POOL=whole:";
+        char digits[8];
+        size_t n = 0, used = sizeof name - 1;
+        nm_copy(change->pool_text, name, used);
+        do
+            digits[n++] = (char)('0' + count % 10);
+        while (count /= 10);
+        while (n)
+            change->pool_text[used++] = digits[--n];
+        change->pool_text[used] = 0;
+        change->pool = change->pool_text;
+    }
+    change->needed = true;
+}
+
+/* AddressSanitizer ends a program in which another library comes before it. Its later options go
+ * before its earlier ones. */
+static void choose_sanitizer(struct change *change, const struct nm_image *image, const char *preload, char *const envp[])
+{
+    static const char option[] = "verify_asan_link_order=0";
+    const char *present = nm_variable(envp, "ASAN_OPTIONS");
+    struct text text = {.out = change->sanitizer_text, .room = sizeof change->sanitizer_text};
+    bool there = image->sanitizer || (preload && (nm_contains(preload, "libasan.so") || nm_contains(preload, "libclang_rt.asan")));
+    if (!there || (present && nm_contains(present, option)))
+        return;
+    append(&text, "ASAN_OPTIONS=", 13);
+    if (present && *present) {
+        append(&text, present, nm_length(present));
+        append(&text, ":", 1);
+    }
+    append(&text, option, sizeof option - 1);
+    if (text.full)
+        return;
+    change->sanitizer = change->sanitizer_text;
+    change->needed = true;
+}
+
+static void choose(struct change *change, const char *path, char *const argv[], char *const envp[])
+{
+    const char *preload = nm_variable(envp, "LD_PRELOAD"), *off = nm_variable(envp, "NUMAESTRO_OFF");
+    char stub_text[PATH_BYTES], shim_text[PATH_BYTES];
+    bool is_off = (off && *off && !nm_equal(off, "0")) || nm_stub_start()->off;
+    const char *rules = nm_variable(envp, "NUMAESTRO_LIBRARIES");
+    struct nm_search search = {
+        .library_path = nm_variable(envp, "LD_LIBRARY_PATH"),
+        .rules = rules ? rules : nm_variable(nm_stub_start()->saved, "NUMAESTRO_LIBRARIES"),
+    };
+    if (is_off) {
+        choose_preload(change, preload, NULL, NULL);
+        return;
+    }
+    struct nm_image image = nm_look_at_image(path, &search);
+    if (image.kind == NM_IMAGE_UNKNOWN)
+        return;
+    bool takes = image.kind == NM_IMAGE_GLIBC || image.kind == NM_IMAGE_STATIC || image.kind == NM_IMAGE_LOADER;
+    const char *stub = takes && !only_lists(&image, argv, envp) ? stub_of(preload, stub_text) : NULL, *shim = NULL;
+    if (stub && !can_be_opened(stub))
+        stub = NULL;
+    /* Nobody of ours looks at what a static program starts. */
+    if (stub && (image.runtime || image.kind != NM_IMAGE_GLIBC) && nm_stub_shim_path(stub, shim_text, sizeof shim_text) &&
+        can_be_opened(shim_text))
+        shim = shim_text;
+    choose_preload(change, preload, stub, shim);
+    if (stub) {
+        change->restore = !nm_variable(envp, "NUMAESTRO_ATTACH") && nm_variable(nm_stub_start()->saved, "NUMAESTRO_ATTACH");
+        change->needed |= change->restore;
+        choose_sanitizer(change, &image, preload, envp);
+    }
+    choose_allowed(change, envp);
+    change->bare = !(shim && image.kind == NM_IMAGE_GLIBC);
+    change->looked = true;
+}
+
+/* Affinity: an image that starts without the shim begins on its allowed set, and takes along what
+ * its share was (NUMAESTRO_CPUS_NOW), for a shim that comes later. One with the shim begins on its
+ * share. */
+
+struct moved {
+    bool done;
+    struct nm_cpus before, after;
+};
+
+static bool is_within(const struct nm_cpus *set, const struct nm_cpus *all)
+{
+    for (unsigned i = 0; i < NM_CPU_WORDS; i++)
+        if (set->words[i] & ~all->words[i])
+            return false;
+    return true;
+}
+
+static bool equal_sets(const struct nm_cpus *a, const struct nm_cpus *b)
+{
+    return is_within(a, b) && is_within(b, a);
+}
+
+static bool present_set(struct nm_cpus *out)
+{
+    *out = (struct nm_cpus){{0}};
+    return nm_system3(SYS_sched_getaffinity, 0, sizeof out->words, out->words) > 0;
+}
+
+static void move(struct moved *moved, const struct nm_cpus *from, const struct nm_cpus *to)
+{
+    if (nm_system3(SYS_sched_setaffinity, 0, sizeof to->words, to->words) != 0)
+        return;
+    moved->done = true;
+    moved->before = *from;
+    moved->after = *to;
+}
+
+static void place(struct change *change, char *const envp[], struct moved *moved)
+{
+    const char *list = change->all ? change->all + sizeof "NUMAESTRO_CPUS_ALL=" - 1 : nm_variable(envp, "NUMAESTRO_CPUS_ALL");
+    const char *pool = nm_variable(envp, "NUMAESTRO_POOL"), *now = nm_variable(envp, "NUMAESTRO_CPUS_NOW");
+    struct nm_cpus allowed, present, share;
+    if (!list)
+        list = nm_variable(nm_stub_start()->saved, "NUMAESTRO_CPUS_ALL");
+    bool known = list && nm_cpus_parse(list, &allowed) && present_set(&present) && is_within(&present, &allowed);
+    bool narrow = known && !equal_sets(&present, &allowed);
+    if (change->bare && known && !(pool && nm_equal(pool, "now"))) {
+        if (!narrow)
+            return;
+        move(moved, &present, &allowed);
+        if (moved->done)
+            entry_of(change->now_text, sizeof change->now_text, "NUMAESTRO_CPUS_NOW=", &present, &change->now);
+    } else if (now && known && !narrow && nm_cpus_parse(now, &share) && is_within(&share, &allowed)) {
+        move(moved, &present, &share);
+    }
+    change->drop_now = now && !change->now;
+    change->needed |= change->drop_now || change->now;
+}
+
+/* A manager may have moved this thread meanwhile. */
+static void undo(const struct moved *moved)
+{
+    struct nm_cpus present;
+    if (moved->done && present_set(&present) && equal_sets(&present, &moved->after))
+        nm_system3(SYS_sched_setaffinity, 0, sizeof moved->before.words, moved->before.words);
+}
+
+static size_t count_of(char *const envp[])
+{
+    size_t count = 0;
+    while (envp && envp[count])
+        count++;
+    return count;
+}
+
+static bool is_replaced(const struct change *change, const char *entry)
+{
+    return ((change->preload || change->drop_preload) && nm_value(entry, "LD_PRELOAD")) ||
+           (change->all && nm_value(entry, "NUMAESTRO_CPUS_ALL")) ||
+           ((change->now || change->drop_now) && nm_value(entry, "NUMAESTRO_CPUS_NOW")) ||
+           (change->pool && nm_value(entry, "NUMAESTRO_POOL")) || (change->sanitizer && nm_value(entry, "ASAN_OPTIONS"));
+}
+
+static bool has_name_of(char *const envp[], size_t count, const char *entry)
+{
+    size_t length = 0;
+    while (entry[length] && entry[length] != '=')
+        length++;
+    for (size_t i = 0; i < count; i++) {
+        size_t at = 0;
+        while (at < length && envp[i][at] == entry[at])
+            at++;
+        if (at == length && envp[i][at] == '=')
+            return true;
+    }
+    return false;
+}
+
+/* Fills `out`, which has room for all of `envp` and ADDED_MAX more. */
+static void compose(const struct change *change, char *const envp[], const char **out)
+{
+    size_t n = 0;
+    for (size_t i = 0; envp && envp[i]; i++)
+        if (!is_replaced(change, envp[i]))
+            out[n++] = envp[i];
+    const char *const added[] = {change->preload, change->all, change->now, change->pool, change->sanitizer};
+    for (size_t i = 0; i < sizeof added / sizeof *added; i++)
+        if (added[i])
+            out[n++] = added[i];
+    if (change->restore)
+        for (char *const *entry = nm_stub_start()->saved; *entry; entry++)
+            if (!has_name_of((char *const *)out, n, *entry))
+                out[n++] = *entry;
+    out[n] = NULL;
+}
+
+/* What is called with the environment that fits. */
+struct start {
+    enum { EXECVE, EXECVPE, FEXECVE, EXECVEAT, SPAWN, SPAWNP } how;
+    int fd, flags;
+    pid_t *pid;
+    const char *path;
+    const posix_spawn_file_actions_t *actions;
+    const posix_spawnattr_t *attributes;
+    char *const *argv;
+};
+
+static int fail(int error)
+{
+    extern int *__errno_location(void) __attribute__((weak, const));
+    if (__errno_location)
+        *__errno_location() = error;
+    return -1;
+}
+
+static int start_with(const struct start *start, char *const envp[])
+{
+    switch (start->how) {
+    case EXECVE:
+        return execve_next() ? execve_next()(start->path, start->argv, envp) : fail(ENOSYS);
+    case EXECVPE:
+        return execvpe_next() ? execvpe_next()(start->path, start->argv, envp) : fail(ENOSYS);
+    case FEXECVE:
+        return fexecve_next() ? fexecve_next()(start->fd, start->argv, envp) : fail(ENOSYS);
+    case EXECVEAT:
+        return execveat_next() ? execveat_next()(start->fd, start->path, start->argv, envp, start->flags) : fail(ENOSYS);
+    case SPAWN:
+        return posix_spawn_next() ? posix_spawn_next()(start->pid, start->path, start->actions, start->attributes, start->argv, envp)
+                                  : ENOSYS;
+    case SPAWNP:
+        return posix_spawnp_next() ? posix_spawnp_next()(start->pid, start->path, start->actions, start->attributes, start->argv, envp)
+                                   : ENOSYS;
+    }
+    return fail(ENOSYS);
+}
+
+static __attribute__((noinline)) int start_changed(const struct start *start, const struct change *change, char *const envp[])
+{
+    const char *entries[count_of(envp) + ADDED_MAX + 1];
+    compose(change, envp, entries);
+    return start_with(start, (char *const *)entries);
+}
+
+/* `file`: the image, NULL if nobody knows it. */
+static int start_fitted(const struct start *start, const char *file, char *const envp[])
+{
+    struct change change;
+    struct moved moved;
+    moved.done = false;
+    begin(&change);
+    if (!file || count_of(envp) > ENTRIES_MAX)
+        return start_with(start, envp);
+    choose(&change, file, start->argv, envp);
+    if (change.looked)
+        place(&change, envp, &moved);
+    int result = change.needed ? start_changed(start, &change, envp) : start_with(start, envp);
+    undo(&moved);
+    return result;
+}
+
+/* The file that a search through PATH finds; NULL if it finds none. */
+static const char *found_in_path(const char *name, char *out)
+{
+    if (nm_contains(name, "/"))
+        return name;
+    const char *list = nm_variable(&environ ? environ : NULL, "PATH");
+    size_t name_length = nm_length(name);
+    for (list = list ? list : "/bin:/usr/bin";; list++) {
+        size_t length = 0;
+        while (list[length] && list[length] != ':')
+            length++;
+        if (length + name_length + 3 < PATH_BYTES && name_length > 0) {
+            size_t n = length;
+            nm_copy(out, list, length);
+            if (n == 0)
+                out[n++] = '.';
+            out[n++] = '/';
+            nm_copy(out + n, name, name_length + 1);
+            if (nm_system3(SYS_faccessat, AT_FDCWD, out, 1 /* X_OK */) == 0)
+                return out;
+        }
+        list += length;
+        if (!*list)
+            return NULL;
+    }
+}
+
+/* The name of a file that is open. */
+static const char *name_of(int fd, char *out)
+{
+    struct text text = {.out = out, .room = WORD_BYTES};
+    char digits[12];
+    unsigned n = sizeof digits, value = (unsigned)fd;
+    do
+        digits[--n] = (char)('0' + value % 10);
+    while (value /= 10);
+    append(&text, "/proc/self/fd/", 14);
+    append(&text, digits + n, sizeof digits - n);
+    return fd < 0 ? NULL : out;
+}
+
+static char *const *own_environment(void)
+{
+    static char *const none[] = {NULL};
+    return &environ && environ ? environ : none;
+}
+
+STUB_EXPORT int execve(const char *path, char *const argv[], char *const envp[])
+{
+    struct start start = {.how = EXECVE, .path = path, .argv = argv};
+    return start_fitted(&start, path, envp);
+}
+
+STUB_EXPORT int execv(const char *path, char *const argv[])
+{
+    return execve(path, argv, own_environment());
+}
+
+STUB_EXPORT int execvpe(const char *file, char *const argv[], char *const envp[])
+{
+    char path[PATH_BYTES];
+    struct start start = {.how = EXECVPE, .path = file, .argv = argv};
+    return start_fitted(&start, found_in_path(file, path), envp);
+}
+
+STUB_EXPORT int execvp(const char *file, char *const argv[])
+{
+    return execvpe(file, argv, own_environment());
+}
+
+STUB_EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
+{
+    char name[WORD_BYTES];
+    struct start start = {.how = FEXECVE, .fd = fd, .argv = argv};
+    return start_fitted(&start, name_of(fd, name), envp);
+}
+
+STUB_EXPORT int execveat(int fd, const char *path, char *const argv[], char *const envp[], int flags)
+{
+    char name[WORD_BYTES];
+    struct start start = {.how = EXECVEAT, .fd = fd, .path = path, .argv = argv, .flags = flags};
+    bool here = path && (path[0] == '/' || fd == AT_FDCWD);
+    return start_fitted(&start, here ? path : path && !*path ? name_of(fd, name) : NULL, envp);
+}
+
+/* The words of a list of arguments, on the caller's stack. */
+#define WORDS(first)                                                                                                     \
+    va_list list;                                                                                                        \
+    size_t count = 1;                                                                                                    \
+    va_start(list, first);                                                                                               \
+    while (first && va_arg(list, char *))                                                                                \
+        count++;                                                                                                         \
+    va_end(list);                                                                                                        \
+    char *words[count + 1];                                                                                              \
+    words[0] = (char *)first;                                                                                            \
+    va_start(list, first);                                                                                               \
+    for (size_t i = 1; i <= count; i++)                                                                                  \
+        words[i] = first ? va_arg(list, char *) : NULL;
+
+STUB_EXPORT int execl(const char *path, const char *first, ...)
+{
+    WORDS(first)
+    va_end(list);
+    return execve(path, words, own_environment());
+}
+
+STUB_EXPORT int execlp(const char *file, const char *first, ...)
+{
+    WORDS(first)
+    va_end(list);
+    return execvpe(file, words, own_environment());
+}
+
+STUB_EXPORT int execle(const char *path, const char *first, ...)
+{
+    WORDS(first)
+    char *const *envp = va_arg(list, char *const *);
+    va_end(list);
+    return execve(path, words, envp);
+}
+
+STUB_EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
+                            const posix_spawnattr_t *attributes, char *const argv[], char *const envp[])
+{
+    struct start start = {SPAWN, -1, 0, pid, path, actions, attributes, argv};
+    return start_fitted(&start, path, envp ? envp : own_environment());
+}
+
+STUB_EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
+                             const posix_spawnattr_t *attributes, char *const argv[], char *const envp[])
+{
+    char path[PATH_BYTES];
+    struct start start = {SPAWNP, -1, 0, pid, file, actions, attributes, argv};
+    return start_fitted(&start, found_in_path(file, path), envp ? envp : own_environment());
+}
+
+/* The C library starts the shell with the variable `environ`. Where that lacks what this process
+ * was told, another list of the same entries stands in for the time of the call. It is kept: a
+ * thread that sets a variable meanwhile takes its entries over. */
+
+static char *const *fitted_environment(void)
+{
+    struct change change;
+    char *const *present = own_environment();
+    size_t count = count_of(present);
+    static char *const shell[] = {"sh", NULL};
+    if (count > ENTRIES_MAX)
+        return NULL;
+    begin(&change);
+    choose(&change, "/bin/sh", shell, present);
+    if (!change.needed)
+        return NULL;
+    size_t list = (count + ADDED_MAX + 1) * sizeof(char *), bytes = list + sizeof change;
+    long at = nm_system(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at < 0 && at > -4096)
+        return NULL;
+    struct change *kept = (struct change *)((char *)at + list);
+    begin(kept);
+    choose(kept, "/bin/sh", shell, present);
+    compose(kept, present, (const char **)at);
+    return (char *const *)at;
+}
+
+static char **stand_in(char *const *fitted)
+{
+    char **before = environ;
+    environ = (char **)fitted;
+    return before;
+}
+
+static void step_back(char *const *fitted, char **before)
+{
+    if (environ == (char **)fitted)
+        environ = before;
+}
+
+STUB_EXPORT int system(const char *command)
+{
+    char *const *fitted = command ? fitted_environment() : NULL;
+    if (!system_next())
+        return fail(ENOSYS);
+    if (!fitted)
+        return system_next()(command);
+    char **before = stand_in(fitted);
+    int result = system_next()(command);
+    step_back(fitted, before);
+    return result;
+}
+
+STUB_EXPORT FILE *popen(const char *command, const char *type)
+{
+    char *const *fitted = fitted_environment();
+    if (!popen_next())
+        return NULL;
+    if (!fitted)
+        return popen_next()(command, type);
+    char **before = stand_in(fitted);
+    FILE *result = popen_next()(command, type);
+    step_back(fitted, before);
+    return result;
+}

@@ -1,0 +1,524 @@
+/* look.c - see look.h.
+ *
+ * The dynamic section of a file lists the libraries that it needs. They are searched for as glibc's
+ * loader does: in the file's own run path, in LD_LIBRARY_PATH, in the loader's cache, in the usual
+ * directories. A library that is not found is none.
+ */
+#include "look.h"
+
+#include "system.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+
+#define PATH_BYTES 1024u
+#define NAME_BYTES 256u
+#define HEADERS_MAX 32u
+#define DYNAMIC_MAX 512u
+#define NEEDED_MAX 64u
+#define VISITS_MAX 256u /* libraries looked at for one question */
+#define DEPTH_MAX 8u
+#define SCRIPTS_MAX 5u  /* as the kernel */
+
+#if defined(__x86_64__)
+#define MACHINE EM_X86_64
+#define CACHE_FLAGS 0x0303u
+static const char *const usual[] = {"/lib/x86_64-linux-gnu/", "/usr/lib/x86_64-linux-gnu/", "/lib64/", "/usr/lib64/", "/lib/", "/usr/lib/"};
+#else
+#define MACHINE EM_AARCH64
+#define CACHE_FLAGS 0x0a03u
+static const char *const usual[] = {"/lib/aarch64-linux-gnu/", "/usr/lib/aarch64-linux-gnu/", "/lib64/", "/usr/lib64/", "/lib/", "/usr/lib/"};
+#endif
+
+/* Runtimes, by parts of their files' names. */
+static const char *const runtimes[] = {
+    "libgomp", "libomp.", "libomp-", "libiomp5", "openblas", "libblas", "libcblas", "liblapack", "libblis", "mkl_rt", "libmkl",
+    "libtbb", "libmpi", "libopen-pal", "libucp", "libnumaestro.so",
+};
+/* They need nothing that is of interest here. */
+static const char *const plain[] = {"libc.so", "libm.so", "libpthread.so", "libdl.so", "librt.so", "ld-linux", "libgcc_s.so", "libstdc++.so"};
+
+/* A name among the user's rules for libraries: `PATTERN=VERB`, after commas; `*` stands for any
+ * characters, `?` for one. */
+static bool matches(const char *pattern, size_t length, const char *text)
+{
+    size_t at = 0, star = length, from = 0, i = 0;
+    while (text[i]) {
+        if (at < length && pattern[at] == '*') {
+            star = at++;
+            from = i;
+        } else if (at < length && (pattern[at] == '?' || pattern[at] == text[i])) {
+            at++;
+            i++;
+        } else if (star < length) {
+            at = star + 1;
+            i = ++from;
+        } else {
+            return false;
+        }
+    }
+    while (at < length && pattern[at] == '*')
+        at++;
+    return at == length;
+}
+
+static bool is_named_by_user(const char *file, const char *rules)
+{
+    while (rules && *rules) {
+        size_t length = 0, whole;
+        while (rules[length] && rules[length] != '=' && rules[length] != ',')
+            length++;
+        for (whole = length; rules[whole] && rules[whole] != ',';)
+            whole++;
+        /* A rule may name the file without its version, or its beginning. */
+        char short_name[NAME_BYTES];
+        size_t n = 0;
+        while (file[n] && n + 1 < sizeof short_name && !nm_after(file + n, ".so") && !nm_after(file + n, ".cpython")) {
+            short_name[n] = file[n];
+            n++;
+        }
+        short_name[n] = 0;
+        if (length > 0 && (matches(rules, length, file) || matches(rules, length, short_name)))
+            return true;
+        rules += whole + (rules[whole] == ',');
+    }
+    return false;
+}
+
+bool nm_is_runtime_name(const char *path, const char *rules)
+{
+    const char *file = nm_base(path);
+    for (size_t i = 0; i < sizeof runtimes / sizeof *runtimes; i++)
+        if (nm_contains(file, runtimes[i]))
+            return true;
+    return is_named_by_user(file, rules);
+}
+
+static bool is_plain(const char *name)
+{
+    for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
+        if (nm_after(name, plain[i]))
+            return true;
+    return false;
+}
+
+static long open_file(const char *path)
+{
+    return nm_system4(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
+}
+
+static void close_file(long fd)
+{
+    nm_system3(SYS_close, fd, 0, 0);
+}
+
+/* Reads all of it, or says false. */
+static bool read_at(long fd, void *out, size_t bytes, uint64_t offset)
+{
+    size_t done = 0;
+    while (done < bytes) {
+        long got = nm_system4(SYS_pread64, fd, (char *)out + done, bytes - done, offset + done);
+        if (got <= 0)
+            return false;
+        done += (size_t)got;
+    }
+    return true;
+}
+
+/* Reads a text that ends with a zero; false if it is too long. */
+static bool read_text(long fd, char *out, size_t room, uint64_t offset)
+{
+    long got = nm_system4(SYS_pread64, fd, out, room, offset);
+    for (long i = 0; i < got; i++)
+        if (out[i] == 0)
+            return true;
+    return false;
+}
+
+/* An ELF file of our own architecture. */
+struct file {
+    long fd;
+    Elf64_Ehdr head;
+    Elf64_Phdr headers[HEADERS_MAX];
+    unsigned headers_count;
+    uint64_t strings; /* place in the file of the strings of its dynamic section */
+    uint64_t needed[NEEDED_MAX]; /* places of the names of needed libraries in `strings` */
+    unsigned needed_count;
+    uint64_t run_path; /* 0 = none */
+};
+
+static const Elf64_Phdr *header_of(const struct file *file, uint32_t type)
+{
+    for (unsigned i = 0; i < file->headers_count; i++)
+        if (file->headers[i].p_type == type)
+            return &file->headers[i];
+    return NULL;
+}
+
+static bool is_ours(const Elf64_Ehdr *head)
+{
+    return head->e_ident[EI_CLASS] == ELFCLASS64 && head->e_ident[EI_DATA] == ELFDATA2LSB && head->e_machine == MACHINE;
+}
+
+static bool read_headers(struct file *file)
+{
+    unsigned count = file->head.e_phnum;
+    if (file->head.e_phentsize != sizeof(Elf64_Phdr) || count == 0)
+        return false;
+    file->headers_count = count < HEADERS_MAX ? count : HEADERS_MAX;
+    return read_at(file->fd, file->headers, file->headers_count * sizeof(Elf64_Phdr), file->head.e_phoff);
+}
+
+/* The place in the file of what will be at `address`; 0 if it is nowhere. */
+static uint64_t place_of(const struct file *file, uint64_t address)
+{
+    for (unsigned i = 0; i < file->headers_count; i++) {
+        const Elf64_Phdr *p = &file->headers[i];
+        if (p->p_type == PT_LOAD && address >= p->p_vaddr && address - p->p_vaddr < p->p_filesz)
+            return address - p->p_vaddr + p->p_offset;
+    }
+    return 0;
+}
+
+static void read_dynamic(struct file *file)
+{
+    const Elf64_Phdr *dynamic = header_of(file, PT_DYNAMIC);
+    Elf64_Dyn entries[32];
+    uint64_t strings = 0;
+    file->needed_count = 0;
+    file->run_path = 0;
+    for (unsigned at = 0; dynamic && at < DYNAMIC_MAX; at += 32) {
+        uint64_t left = dynamic->p_filesz / sizeof *entries;
+        unsigned count = left > at + 32 ? 32 : left > at ? (unsigned)(left - at) : 0;
+        if (count == 0 || !read_at(file->fd, entries, count * sizeof *entries, dynamic->p_offset + at * sizeof *entries))
+            break;
+        for (unsigned i = 0; i < count && entries[i].d_tag != DT_NULL; i++) {
+            uint64_t value = entries[i].d_un.d_val;
+            if (entries[i].d_tag == DT_NEEDED && file->needed_count < NEEDED_MAX)
+                file->needed[file->needed_count++] = value;
+            else if (entries[i].d_tag == DT_RUNPATH || (entries[i].d_tag == DT_RPATH && !file->run_path))
+                file->run_path = value;
+            else if (entries[i].d_tag == DT_STRTAB)
+                strings = value;
+        }
+    }
+    file->strings = place_of(file, strings);
+    if (!file->strings)
+        file->needed_count = 0;
+}
+
+/* Opens a library; false if it is none of ours. */
+static bool open_library(struct file *file, const char *path)
+{
+    file->fd = open_file(path);
+    if (file->fd < 0)
+        return false;
+    if (read_at(file->fd, &file->head, sizeof file->head, 0) && nm_after((const char *)file->head.e_ident, "\x7f" "ELF") &&
+        is_ours(&file->head) && read_headers(file)) {
+        read_dynamic(file);
+        return true;
+    }
+    close_file(file->fd);
+    return false;
+}
+
+/* Places of libraries. Each fills `out` with the path of a file that can be opened. */
+
+static bool try_in(const char *directory, size_t length, const char *origin, const char *name, char *out)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < length;) {
+        size_t skip = 0;
+        if (directory[i] == '$' && nm_after(directory + i, "$ORIGIN"))
+            skip = 7;
+        else if (directory[i] == '$' && nm_after(directory + i, "${ORIGIN}"))
+            skip = 9;
+        if (skip && origin) {
+            size_t origin_length = (size_t)(nm_base(origin) - origin);
+            /* Without the slash; a program that was named without one lies here. */
+            const char *from = origin_length > 0 ? origin : "./";
+            origin_length = origin_length > 1 ? origin_length - 1 : 1;
+            if (n + origin_length >= PATH_BYTES)
+                return false;
+            nm_copy(out + n, from, origin_length);
+            n += origin_length;
+            i += skip;
+        } else {
+            if (n + 1 >= PATH_BYTES)
+                return false;
+            out[n++] = directory[i++];
+        }
+    }
+    size_t name_length = nm_length(name);
+    if (n == 0 || n + name_length + 2 > PATH_BYTES)
+        return false;
+    if (out[n - 1] != '/')
+        out[n++] = '/';
+    nm_copy(out + n, name, name_length + 1);
+    return nm_system4(SYS_faccessat, AT_FDCWD, out, 4 /* R_OK */, 0) == 0;
+}
+
+static bool try_list(const char *list, const char *origin, const char *name, char *out)
+{
+    while (list && *list) {
+        size_t length = 0;
+        while (list[length] && list[length] != ':' && list[length] != ';')
+            length++;
+        if (try_in(list, length, origin, name, out))
+            return true;
+        list += length + (list[length] != 0);
+    }
+    return false;
+}
+
+/* The loader's cache, in the form that glibc has written since 2.2: a head, rows, strings. */
+struct cache_head {
+    char magic[20]; /* "glibc-ld.so.cache1.1" */
+    uint32_t count;
+    uint32_t strings;
+    uint32_t unused[5];
+};
+struct cache_row {
+    int32_t flags;
+    uint32_t key, value, os;
+    uint64_t hardware;
+};
+
+static bool find_in_cache(const char *cache, size_t bytes, const char *name, char *out)
+{
+    const struct cache_head *head = (const void *)cache;
+    /* An older part may stand before. */
+    for (size_t at = 0; at + sizeof *head <= bytes; at += 4) {
+        head = (const void *)(cache + at);
+        if (nm_after(head->magic, "glibc-ld.so.cache1.1"))
+            break;
+        if (at > 0 && !nm_after(cache, "ld.so-1.7.0"))
+            return false;
+        head = NULL;
+    }
+    if (!head)
+        return false;
+    const char *base = (const char *)head;
+    const struct cache_row *rows = (const void *)(head + 1);
+    size_t room = bytes - (size_t)(base - cache);
+    if (head->count > (room - sizeof *head) / sizeof *rows)
+        return false;
+    for (uint32_t i = 0; i < head->count; i++) {
+        const struct cache_row *row = &rows[i];
+        if (row->key >= room || row->value >= room || (uint32_t)row->flags != CACHE_FLAGS || row->hardware != 0)
+            continue;
+        if (!nm_equal(base + row->key, name))
+            continue;
+        size_t length = nm_length(base + row->value);
+        if (length >= PATH_BYTES)
+            return false;
+        nm_copy(out, base + row->value, length + 1);
+        return true;
+    }
+    return false;
+}
+
+static bool try_cache(const char *name, char *out)
+{
+    long fd = open_file("/etc/ld.so.cache");
+    if (fd < 0)
+        return false;
+    long bytes = nm_system3(SYS_lseek, fd, 0, 2 /* SEEK_END */);
+    /* One more zero ends its last text. */
+    long at = bytes > (long)sizeof(struct cache_head)
+                  ? nm_system(SYS_mmap, 0, bytes + 1, PROT_READ, MAP_PRIVATE, fd, 0)
+                  : -1;
+    close_file(fd);
+    if (at < 0 && at > -4096)
+        return false;
+    bool found = find_in_cache((const char *)at, (size_t)bytes, name, out);
+    nm_system3(SYS_munmap, at, bytes + 1, 0);
+    return found;
+}
+
+static bool find_library(const char *name, const char *run_path, const char *origin, const struct nm_search *search, char *out)
+{
+    if (nm_contains(name, "/"))
+        return try_in(name, (size_t)(nm_base(name) - name), origin, nm_base(name), out);
+    if (try_list(run_path, origin, name, out) || try_list(search->library_path, origin, name, out) || try_cache(name, out))
+        return true;
+    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
+        if (try_in(usual[i], nm_length(usual[i]), NULL, name, out))
+            return true;
+    return false;
+}
+
+/* A search that follows needed libraries. Names are told apart by a hash: two that fall together
+ * cost a look, at worst. */
+struct walk {
+    const struct nm_search *search;
+    struct nm_image *image;
+    uint32_t seen[VISITS_MAX];
+    unsigned count;
+};
+
+static bool is_new(struct walk *walk, const char *name)
+{
+    uint32_t hash = 5381;
+    for (const char *at = name; *at; at++)
+        hash = hash * 33 + (unsigned char)*at;
+    for (unsigned i = 0; i < walk->count; i++)
+        if (walk->seen[i] == hash)
+            return false;
+    if (walk->count == VISITS_MAX)
+        return false;
+    walk->seen[walk->count++] = hash;
+    return true;
+}
+
+static void walk_file(struct walk *walk, struct file *file, const char *path, unsigned depth);
+
+static __attribute__((noinline)) void walk_library(struct walk *walk, const char *path, unsigned depth)
+{
+    struct file file;
+    if (depth < DEPTH_MAX && open_library(&file, path)) {
+        walk_file(walk, &file, path, depth + 1);
+        close_file(file.fd);
+    }
+}
+
+static void walk_needed(struct walk *walk, const char *name, const char *run_path, const char *origin, unsigned depth)
+{
+    if (nm_contains(name, "libasan.so") || nm_contains(name, "libclang_rt.asan"))
+        walk->image->sanitizer = 1;
+    if (nm_is_runtime_name(name, walk->search->rules))
+        walk->image->runtime = 1;
+    if (walk->image->runtime || is_plain(name) || !is_new(walk, name))
+        return;
+    if (walk->search->is_loaded && walk->search->is_loaded(name))
+        return;
+    char path[PATH_BYTES];
+    if (find_library(name, run_path, origin, walk->search, path))
+        walk_library(walk, path, depth);
+}
+
+static void walk_file(struct walk *walk, struct file *file, const char *path, unsigned depth)
+{
+    char run_path[512], name[NAME_BYTES];
+    if (!file->run_path || !read_text(file->fd, run_path, sizeof run_path, file->strings + file->run_path))
+        run_path[0] = 0;
+    for (unsigned i = 0; i < file->needed_count && !walk->image->runtime; i++)
+        if (read_text(file->fd, name, sizeof name, file->strings + file->needed[i]))
+            walk_needed(walk, name, run_path, path, depth);
+}
+
+bool nm_look_for_runtime(const char *file, const struct nm_search *search)
+{
+    struct nm_image image = {0};
+    struct walk walk = {.search = search, .image = &image};
+    if (!file)
+        return false;
+    walk_needed(&walk, file, NULL, file, 0);
+    return image.runtime;
+}
+
+/* Images */
+
+static bool gets_rights(long fd)
+{
+    unsigned char status[256]; /* struct statx */
+    char capability[64];
+    if (nm_system(SYS_statx, fd, (long)"", 0x1000 /* AT_EMPTY_PATH */, 2 /* STATX_MODE */, (long)status, 0) == 0) {
+        uint16_t mode;
+        nm_copy(&mode, status + 28, sizeof mode);
+        /* The kernel and the loader compare numbers of users: root's own setuid programs get no
+         * other rights when root starts them. */
+        uint32_t uid, gid;
+        nm_copy(&uid, status + 20, sizeof uid);
+        nm_copy(&gid, status + 24, sizeof gid);
+        if ((mode & 04000) && uid != (uint32_t)nm_system3(SYS_getuid, 0, 0, 0))
+            return true;
+        if ((mode & 02010) == 02010 && gid != (uint32_t)nm_system3(SYS_getgid, 0, 0, 0))
+            return true;
+    }
+    return nm_system3(SYS_getuid, 0, 0, 0) != 0 &&
+           nm_system4(SYS_fgetxattr, fd, "security.capability", capability, sizeof capability) > 0;
+}
+
+static bool is_loader_name(const char *path)
+{
+    const char *name = nm_base(path);
+    return nm_after(name, "ld-linux") || nm_after(name, "ld64.so") || nm_after(name, "ld.so");
+}
+
+static void look_at_elf(struct nm_image *image, struct file *file, const char *path, const struct nm_search *search)
+{
+    char loader[NAME_BYTES];
+    if (!is_ours(&file->head) || !read_headers(file)) {
+        image->kind = NM_IMAGE_FOREIGN;
+        return;
+    }
+    const Elf64_Phdr *interpreter = header_of(file, PT_INTERP);
+    if (!interpreter) {
+        const char *name = nm_base(path);
+        bool loads = file->head.e_type == ET_DYN && (is_loader_name(path) || nm_after(name, "ld-"));
+        image->kind = loads ? NM_IMAGE_LOADER : NM_IMAGE_STATIC;
+        return;
+    }
+    if (!read_text(file->fd, loader, sizeof loader, interpreter->p_offset) || !is_loader_name(loader)) {
+        image->kind = NM_IMAGE_FOREIGN;
+        return;
+    }
+    image->kind = NM_IMAGE_GLIBC;
+    image->runtime = is_named_by_user(nm_base(path), search->rules);
+    struct walk walk = {.search = search, .image = image};
+    read_dynamic(file);
+    walk_file(&walk, file, path, 0);
+}
+
+/* The interpreter that the first line of a script names; false if it names none. */
+static bool interpreter_of(const char *line, size_t bytes, char *out)
+{
+    size_t at = 2, n = 0;
+    while (at < bytes && (line[at] == ' ' || line[at] == '\t'))
+        at++;
+    while (at < bytes && n + 1 < NAME_BYTES && line[at] > ' ')
+        out[n++] = line[at++];
+    out[n] = 0;
+    return n > 0;
+}
+
+struct nm_image nm_look_at_image(const char *path, const struct nm_search *search)
+{
+    struct nm_image image = {0};
+    char interpreter[NAME_BYTES];
+    for (unsigned depth = 0; depth < SCRIPTS_MAX; depth++) {
+        union {
+            Elf64_Ehdr head;
+            char line[256];
+        } begin;
+        struct file file;
+        file.fd = open_file(path);
+        if (file.fd < 0)
+            break;
+        long got = nm_system4(SYS_pread64, file.fd, &begin, sizeof begin, 0);
+        if (got >= (long)sizeof begin.head && nm_after(begin.line, "\x7f" "ELF")) {
+            file.head = begin.head;
+            if (gets_rights(file.fd))
+                image.kind = NM_IMAGE_SETID;
+            else
+                look_at_elf(&image, &file, path, search);
+            close_file(file.fd);
+            break;
+        }
+        close_file(file.fd);
+        if (got <= 0)
+            break;
+        image.script = 1;
+        if (got > 2 && begin.line[0] == '#' && begin.line[1] == '!') {
+            if (!interpreter_of(begin.line, (size_t)got, interpreter))
+                break;
+            path = interpreter;
+        } else {
+            /* `execvp`, and shells, give what the kernel does not know to the shell. */
+            path = "/bin/sh";
+        }
+    }
+    return image;
+}

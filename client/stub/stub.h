@@ -1,0 +1,52 @@
+/* stub.h - the parts of the stub. docs/preload.md is its design.
+ */
+#ifndef NUMAESTRO_STUB_H
+#define NUMAESTRO_STUB_H
+
+#include "look.h"
+#include "system.h"
+
+#define STUB_EXPORT __attribute__((visibility("default")))
+#define NM_CPU_WORDS 64u
+
+/* Functions that the shim stands before, and the stub until then. scripts/check-c.sh compares this
+ * list with the shim's symbols.
+ * PASSED: called through the table. ASKED: the answer depends on the shim, so it is loaded first.
+ * OWN: a function of numaestro.h. */
+#define NM_NAMES(PASSED, ASKED, OWN)                                                                                          \
+    PASSED(dlclose) PASSED(gettid) PASSED(pkey_alloc) PASSED(pthread_attr_setaffinity_np) PASSED(pthread_cancel)              \
+    PASSED(pthread_create) PASSED(pthread_exit) PASSED(pthread_kill) PASSED(pthread_mutexattr_setprotocol)                    \
+    PASSED(pthread_setschedparam) PASSED(pthread_sigmask) PASSED(pthread_sigqueue) PASSED(raise) PASSED(sched_getcpu)         \
+    PASSED(sched_setparam) PASSED(sched_setscheduler) PASSED(sched_yield) PASSED(setegid) PASSED(seteuid) PASSED(setgid)      \
+    PASSED(setgroups) PASSED(setregid) PASSED(setresgid) PASSED(setresuid) PASSED(setreuid) PASSED(setuid)                    \
+    PASSED(sigaltstack) PASSED(sigprocmask) PASSED(sigsuspend) PASSED(sigtimedwait) PASSED(sigwait) PASSED(sigwaitinfo)       \
+    ASKED(dlopen) ASKED(get_nprocs) ASKED(pthread_getaffinity_np) ASKED(pthread_setaffinity_np) ASKED(sched_getaffinity)      \
+    ASKED(sched_setaffinity) ASKED(syscall) ASKED(sysconf)                                                                    \
+    OWN(numaestro_advise) OWN(numaestro_api_version) OWN(numaestro_asked_back) OWN(numaestro_attach) OWN(numaestro_changed)   \
+    OWN(numaestro_current) OWN(numaestro_owned) OWN(numaestro_processors) OWN(numaestro_report_speedup)                       \
+    OWN(numaestro_request) OWN(numaestro_vp_claim) OWN(numaestro_vp_handoff) OWN(numaestro_vp_info)                           \
+    OWN(numaestro_vp_preempted) OWN(numaestro_vp_register) OWN(numaestro_vp_release) OWN(numaestro_wait_change)
+
+/* table.c */
+void *nm_stub_next(const char *name); /* the definition after the stub's; NULL if there is none */
+
+/* start.c: what this process was told when it began */
+struct nm_start {
+    const char *stub; /* path of this file */
+    char *const *saved; /* entries `NUMAESTRO_…=…` of its environment, copied; ends with NULL */
+    bool off;         /* its user wants neither it nor what it starts to be managed */
+};
+const struct nm_start *nm_stub_start(void);
+bool nm_stub_shim_path(const char *stub, char *out, size_t room); /* the shim that lies beside a stub */
+
+/* allowed.c: the allowed set of this process */
+struct nm_cpus {
+    uint64_t words[NM_CPU_WORDS];
+};
+void nm_stub_narrowed(const void *mask, size_t bytes); /* this process has put itself on these processors */
+bool nm_stub_own_allowed(struct nm_cpus *out);         /* the narrower set, if it has; it goes to what it starts */
+bool nm_cpus_parse(const char *list, struct nm_cpus *out);
+bool nm_cpus_write(const struct nm_cpus *set, char *out, size_t room);
+unsigned nm_cpus_count(const struct nm_cpus *set);
+
+#endif
