@@ -130,7 +130,7 @@ static bool become_root(struct nm_thread *self, struct nm_runtime *runtime)
         return false;
     pthread_once(&root_once, make_root_key);
     self->root = atomic_exchange(&primary_taken, true) ? NM_SECONDARY : NM_PRIMARY;
-    self->is_main = syscall(SYS_gettid) == getpid();
+    self->is_main = !nm_is_sealed() && syscall(SYS_gettid) == getpid();
     roots++;
     nm_generation++;
     pthread_setspecific(root_key, (void *)(uintptr_t)self->root);

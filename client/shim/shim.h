@@ -266,6 +266,10 @@ long nm_affinity_whole(size_t bytes, void *mask);
 bool nm_is_pool(const void *caller);
 bool nm_sizes_by_machine(const void *caller);
 
+/* seal.c */
+void nm_seal(void); /* it is about to forbid itself system calls */
+bool nm_is_sealed(void);
+
 /* sizing.c */
 void nm_sizing_answer(const void *caller, pid_t tid, size_t bytes, void *mask);
 void nm_sizing_bound(pid_t tid, size_t bytes, const void *mask);

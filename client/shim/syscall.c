@@ -70,6 +70,8 @@ static long put_back(size_t bytes, const void *mask)
 long nm_syscall_of_masks(long number, pid_t tid, size_t bytes, void *mask, const void *caller)
 {
     nm_find_syscall();
+    if (number == SYS_seccomp)
+        nm_seal();
     bool own = tid == 0 && mask && is_libomp(caller);
     if (own && number == SYS_sched_getaffinity)
         return nm_affinity_whole(bytes, mask);
@@ -95,6 +97,8 @@ __asm__(".text\n"
         "    cmpq $" NM_NUMBER(SYS_sched_setaffinity) ", %rdi\n"
         "    je 2f\n"
         "    cmpq $" NM_NUMBER(SYS_sched_getaffinity) ", %rdi\n"
+        "    je 2f\n"
+        "    cmpq $" NM_NUMBER(SYS_seccomp) ", %rdi\n"
         "    je 2f\n"
         "1:  movq nm_real_syscall(%rip), %rax\n"
         "    testq %rax, %rax\n"
@@ -130,6 +134,9 @@ __asm__(".text\n"
         "    cmp x0, #" NM_NUMBER(SYS_sched_setaffinity) "\n"
         "    b.eq 2f\n"
         "    cmp x0, #" NM_NUMBER(SYS_sched_getaffinity) "\n"
+        "    b.eq 2f\n"
+        "    mov x16, #" NM_NUMBER(SYS_seccomp) "\n"
+        "    cmp x0, x16\n"
         "    b.eq 2f\n"
         "1:  adrp x16, nm_real_syscall\n"
         "    ldr x16, [x16, #:lo12:nm_real_syscall]\n"

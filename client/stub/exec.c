@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -67,9 +68,34 @@ static void begin(struct change *change)
     change->preload = change->all = change->now = change->pool = change->sanitizer = NULL;
 }
 
+/* The new image of a process that is not root's has no capabilities, though the process may have
+ * kept some. */
+static bool set_aside(struct __user_cap_data_struct kept[2])
+{
+    struct __user_cap_header_struct head = {_LINUX_CAPABILITY_VERSION_3, 0};
+    struct __user_cap_data_struct none[2];
+    if (nm_system3(SYS_geteuid, 0, 0, 0) == 0 || nm_system3(SYS_capget, &head, kept, 0) != 0 ||
+        (kept[0].effective | kept[1].effective) == 0)
+        return false;
+    nm_copy(none, kept, sizeof none);
+    none[0].effective = none[1].effective = 0;
+    head.version = _LINUX_CAPABILITY_VERSION_3;
+    return nm_system3(SYS_capset, &head, none, 0) == 0;
+}
+
+static void take_back(const struct __user_cap_data_struct kept[2])
+{
+    struct __user_cap_header_struct head = {_LINUX_CAPABILITY_VERSION_3, 0};
+    nm_system3(SYS_capset, &head, kept, 0);
+}
+
 static bool can_be_opened(const char *path)
 {
+    struct __user_cap_data_struct kept[2];
+    bool aside = !nm_stub_is_sealed() && set_aside(kept);
     long fd = nm_system4(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
+    if (aside)
+        take_back(kept);
     if (fd < 0)
         return false;
     nm_system3(SYS_close, fd, 0, 0);
@@ -241,6 +267,12 @@ static void choose(struct change *change, const char *path, char *const argv[], 
     };
     if (is_off) {
         choose_preload(change, preload, NULL, NULL);
+        return;
+    }
+    /* Then only what every loader does is done: to open a file. */
+    if (nm_stub_is_sealed()) {
+        if (preload && !can_be_opened(stub_of(preload, stub_text)))
+            choose_preload(change, preload, NULL, NULL);
         return;
     }
     struct nm_image image = nm_look_at_image(path, &search);

@@ -20,7 +20,7 @@
     PASSED(sched_setparam) PASSED(sched_setscheduler) PASSED(sched_yield) PASSED(setegid) PASSED(seteuid) PASSED(setgid)      \
     PASSED(setgroups) PASSED(setregid) PASSED(setresgid) PASSED(setresuid) PASSED(setreuid) PASSED(setuid)                    \
     PASSED(sigaltstack) PASSED(sigprocmask) PASSED(sigsuspend) PASSED(sigtimedwait) PASSED(sigwait) PASSED(sigwaitinfo)       \
-    ASKED(dlopen) ASKED(get_nprocs) ASKED(pthread_getaffinity_np) ASKED(pthread_setaffinity_np) ASKED(sched_getaffinity)      \
+    ASKED(dlopen) ASKED(get_nprocs) ASKED(prctl) ASKED(pthread_getaffinity_np) ASKED(pthread_setaffinity_np) ASKED(sched_getaffinity)      \
     ASKED(sched_setaffinity) ASKED(syscall) ASKED(sysconf)                                                                    \
     OWN(numaestro_advise) OWN(numaestro_api_version) OWN(numaestro_asked_back) OWN(numaestro_attach) OWN(numaestro_changed)   \
     OWN(numaestro_current) OWN(numaestro_owned) OWN(numaestro_processors) OWN(numaestro_report_speedup)                       \
@@ -29,6 +29,8 @@
 
 /* table.c */
 void *nm_stub_next(const char *name); /* the definition after the stub's; NULL if there is none */
+
+bool nm_stub_is_sealed(void);          /* this process has forbidden itself system calls */
 
 /* start.c: what this process was told when it began */
 struct nm_start {

@@ -13,6 +13,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <link.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #define PATH_BYTES 4096u
@@ -150,6 +151,20 @@ static void *next_of(unsigned at)
     return next;
 }
 
+/* A program that forbids itself system calls must not be killed for ours. */
+static _Atomic bool sealed;
+
+bool nm_stub_is_sealed(void)
+{
+    return sealed;
+}
+
+/* For the shim, from which such calls do not pass the stub. */
+STUB_EXPORT void numaestro_seal(void)
+{
+    sealed = true;
+}
+
 /* Loading */
 
 enum { ABSENT, LOADING, HERE, REFUSED };
@@ -184,7 +199,7 @@ static void load(void)
     const struct nm_start *start = nm_stub_start();
     char path[PATH_BYTES];
     int expected = ABSENT;
-    if (shim != ABSENT || (void *)open == (void *)missing || start->off)
+    if (shim != ABSENT || (void *)open == (void *)missing || start->off || sealed)
         return;
     if (!__atomic_compare_exchange_n((int *)&shim, &expected, LOADING, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
         return;
@@ -342,9 +357,16 @@ void *nm_stub_resolve(unsigned at, const struct call *call)
         return (void *)narrow;
     case AT_pthread_setaffinity_np:
         return (void *)narrow_thread;
+    case AT_prctl:
+        sealed |= (int)call->arguments[0] == PR_SET_SECCOMP;
+        break;
     case AT_syscall:
         next_of(at);
-        return (int)call->arguments[0] == SYS_sched_setaffinity ? (void *)narrow_by_number : lead(at, (void *)nm_stub_syscall);
+        if ((int)call->arguments[0] == SYS_sched_setaffinity)
+            return (void *)narrow_by_number;
+        sealed |= (int)call->arguments[0] == SYS_seccomp;
+        lead(at, (void *)nm_stub_syscall);
+        break;
     default:
         if (at < AT_numaestro_advise)
             return lead(at, next_of(at));
@@ -388,6 +410,8 @@ void *nm_stub_resolve(unsigned at, const struct call *call)
     ".hidden nm_stub_syscall\n" FUNCTION("nm_stub_syscall")                                                              \
     "    cmpl $203, %edi\n" /* sched_setaffinity */                                                                      \
     "    je 1f\n"                                                                                                        \
+    "    cmpl $317, %edi\n" /* seccomp */                                                                                \
+    "    je 1f\n"                                                                                                        \
     "    jmp *nm_stub_nexts+8*nm_at_syscall(%rip)\n"                                                                     \
     "1:  movl $nm_at_syscall, %r11d\n"                                                                                   \
     "    jmp nm_stub_ask\n"                                                                                              \
@@ -422,6 +446,8 @@ void *nm_stub_resolve(unsigned at, const struct call *call)
 #define SYSCALL                                                                                                          \
     ".hidden nm_stub_syscall\n" FUNCTION("nm_stub_syscall")                                                              \
     "    cmp w0, #122\n" /* sched_setaffinity */                                                                         \
+    "    b.eq 1f\n"                                                                                                      \
+    "    cmp w0, #277\n" /* seccomp */                                                                                   \
     "    b.eq 1f\n"                                                                                                      \
     "    adrp x16, nm_stub_nexts\n"                                                                                      \
     "    add x16, x16, :lo12:nm_stub_nexts\n"                                                                            \
