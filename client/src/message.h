@@ -20,6 +20,7 @@ enum nm_kind {
     NM_ADVICE = 9,
     NM_TEAM = 10,
     NM_ALIVE = 11,
+    NM_BEGINS = 12,
 };
 
 struct nm_hello {

@@ -7,6 +7,8 @@
  */
 #include "stub.h"
 
+#include "../src/message.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -14,6 +16,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 
 #define ENTRIES_MAX 8192u
 #define PATH_BYTES 2048u
@@ -53,7 +57,7 @@ NEXT(popen, popen_fn)
 struct change {
     bool needed;      /* the environment differs from the given one */
     bool looked;      /* it is known what it is, and it may be managed */
-    bool bare;        /* it starts without the shim */
+    bool bare;        /* it starts without the stub: nobody of ours answers its questions */
     const char *preload, *all, *now, *pool, *sanitizer; /* entries to put in, NULL = as it is */
     bool drop_preload, drop_now;
     bool restore;     /* what this process was told is missing */
@@ -259,7 +263,8 @@ static void choose(struct change *change, const char *path, char *const argv[], 
 {
     const char *preload = nm_variable(envp, "LD_PRELOAD"), *off = nm_variable(envp, "NUMAESTRO_OFF");
     char stub_text[PATH_BYTES], shim_text[PATH_BYTES];
-    bool is_off = (off && *off && !nm_equal(off, "0")) || nm_stub_start()->off;
+    /* Whoever has put the stub in by hand wants it. */
+    bool is_off = off ? *off && !nm_equal(off, "0") : nm_stub_start()->off && stub_of(preload, stub_text) != stub_text;
     const char *rules = nm_variable(envp, "NUMAESTRO_LIBRARIES");
     struct nm_search search = {
         .library_path = nm_variable(envp, "LD_LIBRARY_PATH"),
@@ -293,13 +298,13 @@ static void choose(struct change *change, const char *path, char *const argv[], 
         choose_sanitizer(change, &image, preload, envp);
     }
     choose_allowed(change, envp);
-    change->bare = !(shim && image.kind == NM_IMAGE_GLIBC);
+    change->bare = !stub || image.kind == NM_IMAGE_STATIC;
     change->looked = true;
 }
 
-/* Affinity: an image that starts without the shim begins on its allowed set, and takes along what
- * its share was (NUMAESTRO_CPUS_NOW), for a shim that comes later. One with the shim begins on its
- * share. */
+/* Affinity: an image that starts without the stub begins on its allowed set, and takes along what
+ * its share was (NUMAESTRO_CPUS_NOW), for images that it starts. One with the stub begins on its
+ * share, because its questions are answered. */
 
 struct moved {
     bool done;
@@ -325,6 +330,26 @@ static bool present_set(struct nm_cpus *out)
     return nm_system3(SYS_sched_getaffinity, 0, sizeof out->words, out->words) > 0;
 }
 
+/* The manager lets it begin before it moves it onto its share. One that is busy or gone is not
+ * waited for. */
+static void announce(char *const envp[])
+{
+    const char *path = nm_variable(envp, "NUMAESTRO_ATTACH");
+    struct nm_notice notice = {.magic = NM_MESSAGE_MAGIC, .kind = NM_BEGINS, .version = NM_MESSAGE_VERSION};
+    struct sockaddr_un address;
+    size_t length = (path = path ? path : nm_variable(nm_stub_start()->saved, "NUMAESTRO_ATTACH")) ? nm_length(path) : 0;
+    if (length == 0 || length >= sizeof address.sun_path)
+        return;
+    address.sun_family = AF_UNIX;
+    nm_copy(address.sun_path, path, length + 1);
+    long fd = nm_system3(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return;
+    if (nm_system3(SYS_connect, fd, &address, offsetof(struct sockaddr_un, sun_path) + length + 1) == 0)
+        nm_system(SYS_sendto, fd, (long)&notice, sizeof notice, MSG_NOSIGNAL | MSG_DONTWAIT, 0, 0);
+    nm_system3(SYS_close, fd, 0, 0);
+}
+
 static void move(struct moved *moved, const struct nm_cpus *from, const struct nm_cpus *to)
 {
     if (nm_system3(SYS_sched_setaffinity, 0, sizeof to->words, to->words) != 0)
@@ -347,8 +372,10 @@ static void place(struct change *change, char *const envp[], struct moved *moved
         if (!narrow)
             return;
         move(moved, &present, &allowed);
-        if (moved->done)
+        if (moved->done) {
+            announce(envp);
             entry_of(change->now_text, sizeof change->now_text, "NUMAESTRO_CPUS_NOW=", &present, &change->now);
+        }
     } else if (now && known && !narrow && nm_cpus_parse(now, &share) && is_within(&share, &allowed)) {
         move(moved, &present, &share);
     }

@@ -47,6 +47,9 @@ pub enum Kind {
     /// `Welcome`, without a page: [`code::OK`] or [`code::REFUSED`]. For programs in a process-id
     /// namespace of their own, where that id means nothing.
     Alive = 11,
+    /// Process → manager: I am about to become another program, and have put myself on all
+    /// processors that I may have: it is to size itself by them. Not answered.
+    Begins = 12,
 }
 
 /// How every message begins, 8 bytes.

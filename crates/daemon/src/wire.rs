@@ -53,6 +53,8 @@ pub(crate) enum Message {
     Alive {
         manager: u32,
     },
+    /// The sender is about to become another program.
+    Begins,
     Speedup {
         app: u64,
         processors: u32,
@@ -80,6 +82,7 @@ pub(crate) fn decode(packet: &[u8]) -> Result<Message, u32> {
         Kind::Demand => notice().map(|said| Message::Demand { app: said.app, processors: said.value }),
         Kind::Team => notice().map(|said| Message::Team { app: said.app, threads: said.value }),
         Kind::Alive => notice().map(|said| Message::Alive { manager: said.value }),
+        Kind::Begins => notice().map(|_| Message::Begins),
         Kind::Speedup => notice().map(|said| {
             let (processors, speedup_milli) = (said.value, said.second);
             Message::Speedup { app: said.app, processors, speedup_milli }
@@ -230,6 +233,7 @@ mod tests {
         assert_eq!(notice(6), Ok(Message::Demand { app: 7, processors: 9 }));
         assert_eq!(notice(10), Ok(Message::Team { app: 7, threads: 9 }));
         assert_eq!(notice(11), Ok(Message::Alive { manager: 9 }));
+        assert_eq!(notice(12), Ok(Message::Begins));
         assert_eq!(notice(7), Ok(Message::Speedup { app: 7, processors: 9, speedup_milli: 1900 }));
         assert_eq!(notice(2), Err(code::MALFORMED));
     }

@@ -3,6 +3,7 @@
 //! Pairs of programs that each ask for every processor, under plain Linux and under numaestro, turn
 //! by turn. A taste only: `numaestro bench coexec` measures with care.
 
+use crate::environment::OFF;
 use crate::cli::DemoArgs;
 use crate::say::{self, Tone, paint};
 use anyhow::Context;
@@ -119,7 +120,8 @@ fn clean(program: &Path) -> Command {
             command.env_remove(name);
         }
     }
-    command.stdin(Stdio::null()).stdout(Stdio::null());
+    // Also where the demo itself runs below a manager.
+    command.env(OFF, "1").stdin(Stdio::null()).stdout(Stdio::null());
     command
 }
 

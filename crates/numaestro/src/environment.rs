@@ -15,6 +15,8 @@ pub const SPIN_COUNT: &str = "300089";
 pub const CPUS_ALL: &str = "NUMAESTRO_CPUS_ALL";
 /// The share of a program that begins on its allowed set.
 pub const CPUS_NOW: &str = "NUMAESTRO_CPUS_NOW";
+/// Neither a program with it nor what it starts is managed.
+pub const OFF: &str = "NUMAESTRO_OFF";
 /// What pools that are sized once are sized for.
 pub const POOL: &str = "NUMAESTRO_POOL";
 const SANITIZER: &str = "ASAN_OPTIONS";
@@ -95,6 +97,8 @@ impl Environment {
             self.set(CPUS_ALL, OsStr::new(all));
             changes.push(format!("{CPUS_ALL}={all}"));
         }
+        // Somebody may have switched us off for everything else.
+        self.remove(OFF);
         changes.extend(self.preload(preload));
         self.set("NUMAESTRO_ATTACH", attach.as_os_str());
         changes.push(format!("NUMAESTRO_ATTACH={}", attach.display()));

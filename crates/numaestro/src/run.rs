@@ -282,12 +282,11 @@ pub fn affinity() -> String {
     numaestro_host::affinity::get(0).map(|set| set.to_string()).unwrap_or_default()
 }
 
-/// A program that starts without the shim begins on its allowed set, so that it sizes itself as it
-/// would without us. It takes along what its share is, for a shim that comes later.
+/// A program whose questions nobody of ours answers begins on its allowed set, so that it sizes
+/// itself as it would without us. It takes along what its share is, for programs that it starts.
 fn begin_on_allowed(environment: &mut Environment, image: &Image) -> Option<String> {
     environment.remove(CPUS_NOW);
-    let shim_comes_first = image.kind == Kind::Glibc && image.runtime;
-    if shim_comes_first || environment.get(POOL).is_some_and(|pool| pool == "now") {
+    if image.takes_preload().is_ok() || environment.get(POOL).is_some_and(|pool| pool == "now") {
         return None;
     }
     let (share, allowed) = (affinity(), environment.get(CPUS_ALL)?.into_string().ok()?);
