@@ -19,6 +19,7 @@ mod daemon;
 mod dashboard;
 mod demo;
 mod doctor;
+mod dry_run;
 mod elf;
 mod environment;
 mod explain;

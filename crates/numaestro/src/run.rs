@@ -6,9 +6,9 @@
 use crate::class::ClassArg;
 use crate::cli::{FoldArg, JobserverArg, LibraryRule, PoolArg, RunArgs, WishArgs, milli};
 use crate::environment::{Environment, Told};
-use crate::jobserver::{self, Offer};
+use crate::jobserver;
 use crate::manager::{self, Manager};
-use crate::{profile, say, shim, target};
+use crate::{dry_run, profile, say, shim, target};
 use numaestro_abi::control::{Class, Options, Reply, Request, Run};
 use numaestro_host::HostError;
 use numaestro_host::exec;
@@ -16,7 +16,6 @@ use numaestro_host::numa::{self, MemoryPolicy};
 use numaestro_topology::CpuSet;
 use rustix::io::Errno;
 use std::ffi::{CString, OsStr, OsString};
-use std::fmt::Write;
 use std::io::IsTerminal;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -61,7 +60,7 @@ pub fn run(dir: Option<PathBuf>, args: &RunArgs) -> anyhow::Result<u8> {
     plan.options.estimate_ns = args.time;
     plan.pool = args.pool.pool.or(plan.pool);
     plan.jobserver = args.jobserver.jobserver;
-    if args.dry_run { explain(dir, &path, &plan) } else { start(dir, &path, &plan) }
+    if args.dry_run { dry_run::say(dir, &path, &plan) } else { start(dir, &path, &plan) }
 }
 
 impl Plan {
@@ -316,7 +315,7 @@ pub fn manage(
 }
 
 /// The user's wishes to the shim in the program.
-fn told(plan: &Plan, most: Option<u32>) -> Told {
+pub fn told(plan: &Plan, most: Option<u32>) -> Told {
     let (fold, libraries) = (plan.fold.map(FoldArg::word), LibraryRule::list(&plan.libraries));
     Told { class: plan.class, fold, libraries, pool: plan.pool, most }
 }
@@ -341,56 +340,4 @@ fn become_program(path: &Path, command: &[OsString], environment: &Environment) 
     };
     let code = if missing { say::NOT_FOUND } else { say::NOT_EXECUTABLE };
     say::Failure::error(code, format!("{}: {error}", path.display()), next)
-}
-
-/// `--dry-run`: says what would be done; starts nothing and asks nobody.
-fn explain(dir: Option<PathBuf>, path: &Path, plan: &Plan) -> anyhow::Result<u8> {
-    let mut text = format!("program      {}\n", path.display());
-    let wish = &plan.options;
-    let or = |value: Option<u32>, other: &str| value.map_or_else(|| other.to_owned(), |v| v.to_string());
-    let class = plan.class.unwrap_or("auto");
-    let fold = plan.fold.map(|fold| format!(", fold {}", fold.word())).unwrap_or_default();
-    let pool = plan.pool.map(|pool| format!(", pool {}", pool.word())).unwrap_or_default();
-    let weight = f64::from(wish.weight_milli.unwrap_or(1000)) / 1000.0;
-    let time = wish.estimate_ns.map(|ns| format!(", time {:?}", Duration::from_nanos(ns))).unwrap_or_default();
-    writeln!(
-        text,
-        "wishes       min {}, max {}, weight {weight}, class {class}{fold}{pool}{time}",
-        or(wish.min, "1"),
-        or(wish.max, "all")
-    )?;
-    match target::takes_preload(path) {
-        Ok(()) => {
-            writeln!(text, "steered by   the shim (LD_PRELOAD): the size of parallel regions follows the processors")?;
-        }
-        Err(why) => writeln!(text, "steered by   affinity only: {why}")?,
-    }
-    match jobserver::offer(plan.jobserver, path, &plan.command, &Environment::new(exec::environment())) {
-        Offer::None => {}
-        Offer::Left(why) => writeln!(text, "jobserver    none: {why}")?,
-        Offer::Made(_) => writeln!(text, "jobserver    offered: it runs as many jobs as it has processors")?,
-    }
-    match manager::directory(dir) {
-        Ok(dir) => {
-            let manager = match Manager::reach(&dir).ok().and_then(|mut m| m.status().ok()) {
-                Some(s) => format!(
-                    "pid {}, policy {}, {} on processors {}",
-                    s.pid,
-                    s.policy,
-                    say::counted(s.apps.len(), "application"),
-                    s.cpus
-                ),
-                None => format!("none yet; would be started in {}", dir.display()),
-            };
-            writeln!(text, "manager      {manager}")?;
-            let mut environment = Environment::new(exec::environment());
-            let told = told(plan, plan.options.max);
-            for change in environment.prepare(&dir.join("attach"), &affinity(), None, &told) {
-                writeln!(text, "environment  {change}")?;
-            }
-        }
-        Err(error) => writeln!(text, "manager      cannot be had, the program would run unmanaged: {error:#}")?,
-    }
-    say::print(&text)?;
-    Ok(say::OK)
 }
