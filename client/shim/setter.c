@@ -74,15 +74,26 @@ static bool has_setter(const void *setter)
     return false;
 }
 
+/* The most threads that the user allows OpenBLAS, by the variables that it reads, in its order. */
+static int said_size(void)
+{
+    static const char *const names[] = {"OPENBLAS_NUM_THREADS", "OPENBLAS_DEFAULT_NUM_THREADS", "GOTO_NUM_THREADS", "OMP_NUM_THREADS"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *value = getenv(names[i]);
+        int size = value ? atoi(value) : 0;
+        if (size > 0)
+            return size;
+    }
+    return INT32_MAX;
+}
+
 /* The number of threads that the library would use without us. OpenBLAS has counted the processors
- * of the allocation at its start. If the user has set no number of threads, it would have counted
- * the processors of the user's own mask. */
+ * of the allocation at its start, and uses no more. Without us it would have counted those of the
+ * user's own mask. */
 static int own_size(const struct library *library)
 {
-    bool said = getenv("OPENBLAS_NUM_THREADS") || getenv("GOTO_NUM_THREADS") || getenv("OMP_NUM_THREADS") ||
-                getenv("OPENBLAS_DEFAULT_NUM_THREADS");
-    int whole = (int)nm_whole_count();
-    return library->kind == NM_RUNTIME_OPENBLAS && !said && whole > library->last ? whole : library->last;
+    int whole = (int)nm_whole_count(), said = said_size(), most = said < whole ? said : whole;
+    return library->kind == NM_RUNTIME_OPENBLAS && most > library->last ? most : library->last;
 }
 
 static bool is_named(const char *path, const char *part)

@@ -88,17 +88,16 @@ fn dynamic(environment: &Environment) -> Option<bool> {
 /// What becomes of the size of OpenMP teams.
 fn teams(class: Class, environment: &Environment) -> String {
     let kernel = environment.get("NUMAESTRO_FOLD").is_some_and(|word| word == "kernel");
-    let who = if kernel { "by the kernel" } else { "in user space, where that is right, else by the kernel" };
-    let keep = format!("keep their size; while they have fewer processors they are folded {who}");
-    let follow = "follow the processors where the program names no size; the others are folded";
+    let who = if kernel { "by the kernel" } else { "in user space where that is right, else by the kernel" };
+    let keep = format!("keep their size, and are folded onto fewer processors {who}");
+    let follow = format!("follow the processors where the program names no size; others are folded {who}");
     match (class, dynamic(environment)) {
-        (Class::Fold, _) => format!("{keep}. The class forbids another size"),
-        (_, Some(true)) => format!("{follow} {who}. OMP_DYNAMIC=true allows it"),
-        (Class::Malleable, Some(false)) => format!("{keep}. OMP_DYNAMIC=false forbids another size"),
-        (Class::Malleable, None) => format!("{follow} {who}. The class allows it"),
-        (Class::Auto | Class::Whole | Class::Setter, _) => {
-            format!("{keep}. Only the program can allow another size (omp_set_dynamic)")
-        }
+        (Class::Fold, Some(true)) => format!("have the size that the runtime chooses (OMP_DYNAMIC=true), folded {who}"),
+        (Class::Fold, _) => format!("{keep} (the class forbids another size)"),
+        (_, Some(true)) => format!("{follow} (OMP_DYNAMIC=true allows it)"),
+        (Class::Malleable, Some(false)) => format!("{keep} (OMP_DYNAMIC=false forbids another size)"),
+        (Class::Malleable, None) => format!("{follow} (the class allows it)"),
+        (Class::Auto | Class::Whole | Class::Setter, _) => format!("{keep} (nobody has allowed another size)"),
     }
 }
 
