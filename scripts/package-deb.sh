@@ -72,9 +72,10 @@ Priority: optional
 Description: gives every parallel program its own processors
  Parallel programs that run together on one machine disturb each other: each
  starts a thread for every processor. numaestro gives each program processors
- of its own, tells it how many threads to run on them, keeps its memory beside
- them, and keeps all that up to date while programs come and go. Programs need
- not be changed, and users need no rights for a manager of their own.
+ of its own, more or fewer as programs come and go, folds its teams of threads
+ onto them without changing their size, and keeps its memory beside them.
+ Programs need not be changed, and users need no rights for a manager of their
+ own.
  .
  The service for all users of a machine is installed, but not enabled:
  systemctl enable --now numaestro.socket numaestro.service

@@ -25,6 +25,7 @@ static _Atomic uint32_t wanted;  /* the number of threads for the next call */
 static _Atomic uint32_t posted;  /* futex: calls asked for */
 static sigset_t mask;            /* of the program's thread that started it */
 static char name[16];
+static atomic_bool has_threads;  /* the program has made one */
 static __thread bool is_caller __attribute__((tls_model("initial-exec")));
 
 static void *caller_main(void *unused)
@@ -86,6 +87,11 @@ void nm_caller_step_aside(void)
         usleep(100);
 }
 
+bool nm_has_threads(void)
+{
+    return has_threads;
+}
+
 /* A thread's first function, which its maker wants to call. */
 struct birth {
     void *(*start)(void *);
@@ -103,8 +109,12 @@ static void *born(void *data)
 
 int nm_caller_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *), void *argument)
 {
-    if (NM_LIKELY(!is_caller))
-        return nm_create_thread(thread, attributes, start, argument);
+    if (NM_LIKELY(!is_caller)) {
+        int error = nm_create_thread(thread, attributes, start, argument);
+        if (error == 0)
+            has_threads = true;
+        return error;
+    }
     struct birth *birth = malloc(sizeof *birth);
     if (!birth)
         return EAGAIN;
@@ -118,7 +128,7 @@ int nm_caller_create(pthread_t *thread, const pthread_attr_t *attributes, void *
 /* The thread did not survive the fork. The child's libraries start theirs anew, if they can. */
 static void in_child(void)
 {
-    started = aside = false;
+    started = aside = has_threads = false;
     caller = 0;
     posted = 0; /* its first call is for a decision of its own */
 }

@@ -37,17 +37,23 @@ void nm_look_after(void)
         asked_before = true;
         return;
     }
+    if (nm_client.tried && !nm_client.attached)
+        return;
     if (!nm_is_helper())
         nm_caller_start();
-    if (!nm_client.attached && !nm_client.tried)
-        nm_helper_start();
+    nm_helper_start();
 }
 
-static void look_for_setters(void)
+/* Without a library that needs them, no thread of ours joins the program's. `thread`: it has just
+ * made one. */
+static void look_for_setters(bool thread)
 {
     int saved = errno;
-    if (begun && getenv("NUMAESTRO_ATTACH") && nm_setters_scan())
+    if (begun && getenv("NUMAESTRO_ATTACH") && nm_setters_matter(thread))
         nm_look_after();
+    /* While it had one thread only, it attached without a helper. */
+    if (thread && nm_client.attached)
+        nm_helper_start();
     errno = saved;
 }
 
@@ -59,7 +65,7 @@ static dlopen_fn before_dlopen(void)
     if (!real)
         real = (dlopen_fn)nm_next_symbol("dlopen");
     /* The library that the previous call loaded is complete now. */
-    look_for_setters();
+    look_for_setters(false);
     return real;
 }
 
@@ -134,10 +140,11 @@ int nm_create_thread(pthread_t *thread, const pthread_attr_t *attributes, void *
 
 SHIM_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *), void *argument)
 {
-    /* A library that was loaded a moment ago makes its pool: this is the only sign of it when
-     * nothing is loaded afterwards. */
-    look_for_setters();
     int error = nm_caller_create(thread, attributes, start, argument);
+    /* Perhaps a library that was loaded a moment ago makes its pool: this is the only sign of it
+     * when nothing is loaded afterwards. */
+    if (NM_LIKELY(error == 0))
+        look_for_setters(true);
     if (NM_LIKELY(error != EAGAIN))
         return error;
     int saved = errno;
@@ -155,7 +162,7 @@ __attribute__((constructor)) static void at_start(void)
     begun = true;
     if (asked_before)
         nm_look_after();
-    look_for_setters();
+    look_for_setters(false);
 }
 
 /* Only if a person looks on: a script that compares stderr must not see us. */

@@ -121,8 +121,17 @@ static __attribute__((noinline)) void measure(bool (*may_sleep)(void), bool hear
     wait.waited_ns += wait.ended_ns - now;
 }
 
+/* A rank whose regions have one thread has not attached so far: it had nothing to lend. It needs no
+ * helper either. */
+static void attach_waiting(void)
+{
+    if (!nm_client.attached && !nm_client.tried && nm_roots() > 0 && nm_attach(false))
+        nm_adopt(true);
+}
+
 static __attribute__((noinline)) void begin_measuring(void)
 {
+    attach_waiting();
     wait.ended_ns = nm_now_ns();
     if (!is_wanted(wait.ended_ns))
         wait.polls = 0;

@@ -137,14 +137,17 @@ static bool become_root(struct nm_thread *self, struct nm_runtime *runtime)
     return true;
 }
 
-/* Handles the first region of the process, or a new decision. */
-static __attribute__((noinline)) void catch_up(struct nm_runtime *runtime)
+/* A program of one thread has nothing to fold, and a second thread would show: Python warns at a
+ * fork, the kernel makes no user namespace, and malloc begins to lock. */
+static bool may_attach(uint32_t team)
 {
-    if (!runtime->threads_max)
-        runtime->threads_max = (uint32_t)runtime->get_max_threads();
-    /* A program of one thread has nothing to fold, and a second thread would slow it down: malloc
-     * begins to lock. */
-    if (!nm_client.attached && !nm_client.tried && (runtime->threads_max == 1 || !nm_helper_attach()))
+    return NM_UNLIKELY(!nm_client.attached && !nm_client.tried) && team > 1;
+}
+
+/* Handles the first region of the process that has a team, or a new decision. */
+static __attribute__((noinline)) void catch_up(uint32_t team)
+{
+    if (may_attach(team) && !nm_helper_attach())
         nm_attach(false);
     nm_adopt(true);
 }
@@ -285,10 +288,19 @@ struct nm_plan nm_region_enter(struct nm_runtime *runtime, struct nm_region *reg
         return alone(self, plan);
     if (NM_UNLIKELY(!self->root) && !become_root(self, runtime))
         return plan;
+    bool primary = self->root == NM_PRIMARY;
+    uint32_t own = asked;
+    if (!asked || !runtime->threads_max) {
+        /* Each thread has its own number, and a library may set it without our notice. */
+        uint32_t max = (uint32_t)runtime->get_max_threads();
+        own = asked ? asked : max;
+        if (primary || !runtime->threads_max)
+            runtime->threads_max = max;
+    }
     struct numaestro_page *page = atomic_load_explicit(&nm_client.page, memory_order_acquire);
-    if (NM_UNLIKELY(atomic_load_explicit(&page->manager.epoch, memory_order_relaxed) !=
-                    atomic_load_explicit(&nm_client.epoch, memory_order_relaxed))) {
-        catch_up(runtime);
+    if (NM_UNLIKELY(may_attach(own) || atomic_load_explicit(&page->manager.epoch, memory_order_relaxed) !=
+                                           atomic_load_explicit(&nm_client.epoch, memory_order_relaxed))) {
+        catch_up(own);
         page = nm_client.page;
     }
     /* For a root that was in a long region when another thread carried the decision out, and for a
@@ -298,11 +310,6 @@ struct nm_plan nm_region_enter(struct nm_runtime *runtime, struct nm_region *reg
     if (NM_UNLIKELY(flags & NM_FLAG_LENT))
         nm_back_from_sequential();
     uint32_t generation = nm_generation;
-    bool primary = self->root == NM_PRIMARY;
-    /* Each thread has its own number, and a library may set it without our notice. */
-    uint32_t own = asked ? asked : (uint32_t)runtime->get_max_threads();
-    if (!asked && (primary || !runtime->threads_max))
-        runtime->threads_max = own;
     uint32_t count = nm_count_for_root(), sharers = atomic_load_explicit(&roots, memory_order_relaxed);
     if (primary)
         nm_watch_allow(count, flags & NM_FLAG_SHARED);

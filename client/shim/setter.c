@@ -46,12 +46,16 @@ struct library {
 static struct library libraries[LIBRARIES_MAX];
 static unsigned libraries_count;
 static unsigned long long seen_adds;
+static atomic_bool fresh_pool; /* a library has come that has made its threads by now, or would have without us */
 static atomic_flag busy = ATOMIC_FLAG_INIT;
 
 static void add(const struct library *library)
 {
-    if (libraries_count < LIBRARIES_MAX)
-        libraries[libraries_count++] = *library;
+    if (libraries_count == LIBRARIES_MAX)
+        return;
+    libraries[libraries_count++] = *library;
+    if (library->kind == NM_RUNTIME_OPENBLAS && library->own > 1)
+        fresh_pool = true;
 }
 
 static bool is_listed(uintptr_t base)
@@ -70,14 +74,26 @@ static bool has_setter(const void *setter)
     return false;
 }
 
+/* The most threads that the user allows OpenBLAS, by the variables that it reads, in its order. */
+static int said_size(void)
+{
+    static const char *const names[] = {"OPENBLAS_NUM_THREADS", "OPENBLAS_DEFAULT_NUM_THREADS", "GOTO_NUM_THREADS", "OMP_NUM_THREADS"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *value = getenv(names[i]);
+        int size = value ? atoi(value) : 0;
+        if (size > 0)
+            return size;
+    }
+    return INT32_MAX;
+}
+
 /* The number of threads that the library would use without us. OpenBLAS has counted the processors
- * of the allocation at its start. If the user has set no number of threads, it would have counted
- * the processors of the user's own mask. */
+ * of the allocation at its start, and uses no more. Without us it would have counted those of the
+ * user's own mask. */
 static int own_size(const struct library *library)
 {
-    bool said = getenv("OPENBLAS_NUM_THREADS") || getenv("GOTO_NUM_THREADS") || getenv("OMP_NUM_THREADS");
-    int whole = (int)nm_whole_count();
-    return library->kind == NM_RUNTIME_OPENBLAS && !said && whole > library->last ? whole : library->last;
+    int whole = (int)nm_whole_count(), said = said_size(), most = said < whole ? said : whole;
+    return library->kind == NM_RUNTIME_OPENBLAS && most > library->last ? most : library->last;
 }
 
 static bool is_named(const char *path, const char *part)
@@ -180,7 +196,8 @@ static void scan_names(const struct names *names)
     }
 }
 
-bool nm_setters_scan(void)
+/* Finds the libraries with a setter that have come since; true if there are any. */
+static bool scan(void)
 {
     if (inside)
         return libraries_count > 0;
@@ -202,6 +219,18 @@ bool nm_setters_scan(void)
     nm_flag_unlock(&busy);
     errno = saved;
     return libraries_count > 0;
+}
+
+/* OpenBLAS makes its threads as soon as it is loaded, or counts one processor and makes none. The
+ * others make theirs when they first have work. */
+bool nm_setters_matter(bool thread)
+{
+    if (!scan())
+        return false;
+    bool some = atomic_exchange(&fresh_pool, false);
+    for (unsigned i = 0; thread && !some && i < libraries_count; i++)
+        some = libraries[i].own > 1;
+    return some;
 }
 
 /* A limit would hold beside its permits. */
@@ -282,7 +311,7 @@ void nm_setters_apply(uint32_t count)
 {
     if (count == 0)
         return;
-    if (nm_setters_scan())
+    if (scan())
         apply_all(count);
     if (!nm_is_helper())
         nm_tcm_allow(count);
@@ -314,10 +343,11 @@ uint32_t nm_setters_max(void)
     return max;
 }
 
-/* A thread that held the lock did not survive the fork. */
+/* A thread that held the lock did not survive the fork, and no pool did. */
 static void in_child(void)
 {
     atomic_flag_clear(&busy);
+    fresh_pool = false;
 }
 
 __attribute__((constructor)) static void watch_forks(void)

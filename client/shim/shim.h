@@ -284,7 +284,9 @@ void nm_tell_pool(struct nm_runtime *runtime, uint32_t team);
 void nm_spread_pool(struct nm_runtime *runtime, uint32_t team, const struct nm_cpuset *set);
 
 /* setter.c */
-bool nm_setters_scan(void); /* true if a library with a setter is loaded */
+/* Whether the number of threads of some library may have to change. `thread`: the program has made
+ * one; else only libraries count that have come since, and that make theirs when they come. */
+bool nm_setters_matter(bool thread);
 void nm_setters_apply(uint32_t count);  /* now, in the calling thread */
 void nm_setters_follow(uint32_t count); /* from any thread: now, or soon in a thread that may start others */
 uint32_t nm_setters_found(void); /* NM_RUNTIME_* */
@@ -295,6 +297,7 @@ void nm_caller_start(void);          /* from a thread of the program */
 bool nm_caller_runs(void);
 void nm_caller_post(uint32_t count); /* it calls the setters with this number, once it runs */
 void nm_caller_step_aside(void);     /* it ends for good, so that the program has room for a thread */
+bool nm_has_threads(void);           /* the program has made a thread, which may have ended */
 int nm_caller_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *), void *argument);
 
 /* tcm.c */
@@ -307,7 +310,7 @@ bool nm_mpi_yields_in_vain(void); /* this yield ends a look of a rank that waits
 void nm_mpi_flush(void);          /* code has been unloaded */
 
 /* hooks.c */
-void nm_look_after(void); /* a library is there that is told: attaches, and starts who tells it */
+void nm_look_after(void); /* a library that is told has work for threads: attaches, and starts who tells it */
 int nm_create_thread(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *), void *argument);
 
 #endif

@@ -182,8 +182,9 @@ void nm_sizing_bound(pid_t tid, size_t bytes, const void *mask)
 static bool within(const struct nm_cpuset *asked, struct nm_cpuset *out, uint32_t *epoch)
 {
     struct nm_cpuset have;
-    if (!nm_client.attached && !nm_client.tried)
-        nm_helper_attach();
+    /* A program of one thread stays one: the manager moves it from outside. */
+    if (!nm_client.attached && !nm_client.tried && !(nm_has_threads() && nm_helper_attach()) && nm_attach(false))
+        nm_adopt(true);
     if (nm_belongs(&have, epoch) != NM_WITHIN)
         return false;
     *out = both(asked, &have);

@@ -214,8 +214,6 @@ SHIM_EXPORT int tcmConnect(callback call, uint64_t *id)
         result = TCM_SUCCESS;
     }
     nm_flag_unlock(&busy);
-    if (result == TCM_SUCCESS)
-        nm_look_after();
     return result;
 }
 
@@ -235,6 +233,12 @@ static void show(const permit *it, struct tcm_permit *out)
         out->concurrencies[i] = i == 0 ? it->granted : 0;
     out->state = it->state;
     out->flags = it->flags;
+}
+
+/* Its client may make threads. Under a limit of one thread, or for one processor, it asks for none. */
+static bool wants_workers(const permit *it)
+{
+    return shares(it) && it->state == TCM_ACTIVE && it->max > 0 && nm_whole_count() > 1;
 }
 
 static permit *new_permit(void)
@@ -284,7 +288,10 @@ SHIM_EXPORT int tcmRequestPermit(uint64_t id, struct tcm_request request, void *
     divide_and_tell(it);
     if (out)
         show(it, out);
+    bool works = wants_workers(it);
     nm_flag_unlock(&busy);
+    if (works)
+        nm_look_after();
     return TCM_SUCCESS;
 }
 
@@ -305,7 +312,10 @@ static int become(permit *it, uint8_t state)
     nm_flag_lock(&busy);
     it->state = state;
     divide_and_tell(it);
+    bool works = wants_workers(it);
     nm_flag_unlock(&busy);
+    if (works)
+        nm_look_after();
     return TCM_SUCCESS;
 }
 

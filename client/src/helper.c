@@ -167,7 +167,7 @@ bool nm_helper_start(void)
     int saved = errno;
     if (aside)
         return false;
-    if (atomic_exchange(&started, true))
+    if (atomic_load_explicit(&started, memory_order_relaxed) || atomic_exchange(&started, true))
         return true;
     pthread_attr_t attributes;
     pthread_t thread;

@@ -6,14 +6,15 @@ use numaestro_abi::control::Class;
 /// How a program may be steered, as the user says it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ClassArg {
-    /// Found out by itself. OpenMP programs keep their teams whole: the program sees no difference.
+    /// OpenMP teams keep their size and are folded, unless the program allows another one
+    /// (`OMP_DYNAMIC=true`). BLAS and oneTBB are told their numbers of threads.
     Auto,
     /// The size of OpenMP teams follows the processors: for programs that are right under
     /// `OMP_DYNAMIC=true`.
     Malleable,
-    /// The library's own setter of thread counts is called, as for BLAS and oneTBB.
+    /// As `auto`. `status` shows it for programs whose threads are those of BLAS and oneTBB.
     Setter,
-    /// Thread counts are left alone; threads are kept on the processors by affinity.
+    /// Teams keep their size, whatever the program allows, and no library is told a number.
     Fold,
 }
 

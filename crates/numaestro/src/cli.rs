@@ -83,9 +83,10 @@ Environment:
 #[command(
     name = "numaestro",
     version,
-    about = "Gives every parallel program its own processors, and keeps its number of threads right.",
-    long_about = "Gives every parallel program on this machine its own processors, tells it how many threads to run on \
-                  them, and keeps both up to date while programs come and go. Unmodified programs, no root needed.",
+    about = "Gives every parallel program its own processors, and folds its threads onto them.",
+    long_about = "Gives every parallel program on this machine its own processors, more or fewer as programs come and \
+                  go, and folds the program's teams of threads onto them without changing their size. Unmodified \
+                  programs, no root needed.",
     after_long_help = AFTER_HELP,
     after_help = "Try `numaestro demo`, or `numaestro help run`. All details: `numaestro --help`.",
     max_term_width = 110,

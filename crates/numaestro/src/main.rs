@@ -19,6 +19,7 @@ mod daemon;
 mod dashboard;
 mod demo;
 mod doctor;
+mod dry_run;
 mod environment;
 mod explain;
 mod finished;

@@ -6,9 +6,9 @@
 use crate::class::ClassArg;
 use crate::cli::{FoldArg, JobserverArg, LibraryRule, PoolArg, RunArgs, WishArgs, milli};
 use crate::environment::{CPUS_ALL, CPUS_NOW, Environment, POOL, Told};
-use crate::jobserver::{self, Offer};
+use crate::jobserver;
 use crate::manager::{self, Manager};
-use crate::{profile, say, shim, target};
+use crate::{dry_run, profile, say, shim, target};
 use numaestro_abi::control::{Class, Options, Reply, Request, Run};
 use numaestro_host::HostError;
 use numaestro_host::exec;
@@ -17,7 +17,6 @@ use numaestro_host::numa::{self, MemoryPolicy};
 use numaestro_topology::CpuSet;
 use rustix::io::Errno;
 use std::ffi::{CString, OsStr, OsString};
-use std::fmt::Write;
 use std::io::IsTerminal;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -62,7 +61,7 @@ pub fn run(dir: Option<PathBuf>, args: &RunArgs) -> anyhow::Result<u8> {
     plan.options.estimate_ns = args.time;
     plan.pool = args.pool.pool.or(plan.pool);
     plan.jobserver = args.jobserver.jobserver;
-    if args.dry_run { explain(dir, &path, &plan) } else { start(dir, &path, &plan) }
+    if args.dry_run { dry_run::say(dir, &path, &plan) } else { start(dir, &path, &plan) }
 }
 
 impl Plan {
@@ -309,7 +308,7 @@ fn restore(all: &str) {
 }
 
 /// Looks at the program as the stub does at what a program starts.
-fn look(path: &Path, plan: &Plan) -> Image {
+pub fn look(path: &Path, plan: &Plan) -> Image {
     let libraries = LibraryRule::list(&plan.libraries).map(OsString::from);
     let rules = libraries.or_else(|| std::env::var_os("NUMAESTRO_LIBRARIES"));
     image::look(path, std::env::var_os("LD_LIBRARY_PATH").as_deref(), rules.as_deref())
@@ -332,7 +331,7 @@ pub fn manage(
 ) -> Vec<String> {
     let told = told(plan, most);
     let preload = shim::locate(dir)
-        .inspect_err(|error| say::warn(&format!("without the shim, thread counts stay as they are: {error:#}")))
+        .inspect_err(|error| say::warn(&format!("without the shim, its threads are kept on its processors by affinity only: {error:#}")))
         .ok();
     let files = preload.as_ref().filter(|_| image.is_none_or(takes_files)).map(|preload| preload.files(image));
     let mut changes = environment.prepare(&dir.join("attach"), all, &files.unwrap_or_default(), &told);
@@ -347,7 +346,7 @@ pub fn manage(
 }
 
 /// The user's wishes to the shim in the program.
-fn told(plan: &Plan, most: Option<u32>) -> Told {
+pub fn told(plan: &Plan, most: Option<u32>) -> Told {
     let (fold, libraries) = (plan.fold.map(FoldArg::word), LibraryRule::list(&plan.libraries));
     Told { class: plan.class, fold, libraries, pool: plan.pool, most }
 }
@@ -372,56 +371,4 @@ fn become_program(path: &Path, command: &[OsString], environment: &Environment) 
     };
     let code = if missing { say::NOT_FOUND } else { say::NOT_EXECUTABLE };
     say::Failure::error(code, format!("{}: {error}", path.display()), next)
-}
-
-/// `--dry-run`: says what would be done; starts nothing and asks nobody.
-fn explain(dir: Option<PathBuf>, path: &Path, plan: &Plan) -> anyhow::Result<u8> {
-    let mut text = format!("program      {}\n", path.display());
-    let wish = &plan.options;
-    let or = |value: Option<u32>, other: &str| value.map_or_else(|| other.to_owned(), |v| v.to_string());
-    let class = plan.class.unwrap_or("auto");
-    let fold = plan.fold.map(|fold| format!(", fold {}", fold.word())).unwrap_or_default();
-    let pool = plan.pool.map(|pool| format!(", pool {}", pool.word())).unwrap_or_default();
-    let weight = f64::from(wish.weight_milli.unwrap_or(1000)) / 1000.0;
-    let time = wish.estimate_ns.map(|ns| format!(", time {:?}", Duration::from_nanos(ns))).unwrap_or_default();
-    writeln!(
-        text,
-        "wishes       min {}, max {}, weight {weight}, class {class}{fold}{pool}{time}",
-        or(wish.min, "1"),
-        or(wish.max, "all")
-    )?;
-    match look(path, plan).takes_preload() {
-        Ok(()) => {
-            writeln!(text, "steered by   the shim (LD_PRELOAD): the size of parallel regions follows the processors")?;
-        }
-        Err(why) => writeln!(text, "steered by   affinity only: {why}")?,
-    }
-    match jobserver::offer(plan.jobserver, path, &plan.command, &Environment::new(exec::environment())) {
-        Offer::None => {}
-        Offer::Left(why) => writeln!(text, "jobserver    none: {why}")?,
-        Offer::Made(_) => writeln!(text, "jobserver    offered: it runs as many jobs as it has processors")?,
-    }
-    match manager::directory(dir) {
-        Ok(dir) => {
-            let manager = match Manager::reach(&dir).ok().and_then(|mut m| m.status().ok()) {
-                Some(s) => format!(
-                    "pid {}, policy {}, {} on processors {}",
-                    s.pid,
-                    s.policy,
-                    say::counted(s.apps.len(), "application"),
-                    s.cpus
-                ),
-                None => format!("none yet; would be started in {}", dir.display()),
-            };
-            writeln!(text, "manager      {manager}")?;
-            let mut environment = Environment::new(exec::environment());
-            let told = told(plan, plan.options.max);
-            for change in environment.prepare(&dir.join("attach"), &affinity(), &[], &told) {
-                writeln!(text, "environment  {change}")?;
-            }
-        }
-        Err(error) => writeln!(text, "manager      cannot be had, the program would run unmanaged: {error:#}")?,
-    }
-    say::print(&text)?;
-    Ok(say::OK)
 }

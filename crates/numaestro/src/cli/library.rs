@@ -31,6 +31,16 @@ impl LibraryRule {
         VERBS.iter().find(|(_, verb)| *verb == self.verb).map_or("", |(word, _)| word)
     }
 
+    /// What it does, for people.
+    pub fn sentence(&self) -> String {
+        let what = match self.verb {
+            Verb::Set => "is told its number of threads through its own setter",
+            Verb::Answer => "is answered the allocation when it asks for its number of threads",
+            Verb::Leave => "is left alone",
+        };
+        format!("{} {what}", self.pattern)
+    }
+
     /// Several as they stand in the program's environment; `None` of none.
     pub fn list(rules: &[Self]) -> Option<String> {
         let list = rules.iter().map(Self::to_string).collect::<Vec<_>>().join(",");

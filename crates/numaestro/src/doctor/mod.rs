@@ -30,7 +30,7 @@ pub enum Outcome {
 /// One thing looked at.
 #[derive(Debug, Serialize)]
 pub struct Check {
-    /// 0 observe, 1 affinity, 2 thread counts and folding, 3 cpusets, 4 page placement, 5 bandwidth
+    /// 0 observe, 1 affinity, 2 folding and setters, 3 cpusets, 4 page placement, 5 bandwidth
     /// sensing.
     pub rung: u8,
     /// The thing that was checked.
@@ -65,7 +65,7 @@ impl Check {
 const RUNGS: [&str; 6] = [
     "observe: the machine and its load",
     "affinity: programs on processors of their own",
-    "thread counts and folding, through the shim",
+    "folding, and setters of libraries, through the shim",
     "cpusets that programs cannot leave (cgroup v2)",
     "page placement",
     "bandwidth sensing",
