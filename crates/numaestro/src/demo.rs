@@ -17,13 +17,13 @@ const RUN_MAX: Duration = Duration::from_secs(20);
 const BUDGET: Duration = Duration::from_secs(35);
 /// Length of each program alone, seconds: plain Linux may take fifty times as long.
 const ALONE_S: f64 = 0.15;
-/// Directory of the compiler, its runtime, the program, and its kind of work.
-const PAIRS: [(&str, &str, &str, &str); 4] = [
-    ("gcc", "libgomp", "sor", "grid sweeps"),
-    ("gcc", "libgomp", "cg", "many tiny regions"),
-    ("clang", "libomp", "sor", "grid sweeps"),
-    ("gcc", "libgomp", "ep", "long regions"),
-];
+/// One line for each pair: the program below the directory of the programs, its runtime, and its
+/// kind of work. `scripts/install.sh` reads the same file, and installs these programs.
+const PAIRS: &str = include_str!("../../../kernels/demo.txt");
+/// Exit code of a program that the loader cannot load.
+const LOADER_FAILED: i32 = 127;
+/// Where an installed copy has them, as seen from the directory of the command.
+const INSTALLED: &str = "../lib/numaestro/demo";
 
 /// One pair and its measurements: seconds until both programs were done.
 struct Pair {
@@ -48,19 +48,25 @@ pub fn demo(dir: Option<&Path>, args: &DemoArgs) -> anyhow::Result<u8> {
         args.runs
     ));
     let mut pairs = Vec::new();
-    for (compiler, runtime, name, what) in PAIRS {
-        let program = kernels.join(compiler).join(name);
-        if program.is_file() {
-            let repetitions = calibrate(&program)?;
-            let label = format!("{name} + {name}  {what}, {runtime}");
-            pairs.push(Pair { label, program, repetitions, plain: Vec::new(), managed: Vec::new() });
+    for (path, runtime, what) in programs() {
+        let program = kernels.join(path);
+        if !program.is_file() {
+            continue;
+        }
+        match calibrate(&program)? {
+            Ok(repetitions) => {
+                let name = path.rsplit('/').next().unwrap_or(path);
+                let label = format!("{name} + {name}  {what}, {runtime}");
+                pairs.push(Pair { label, program, repetitions, plain: Vec::new(), managed: Vec::new() });
+            }
+            Err(reason) => say::warn(&format!("{path} of the demo is left out: {reason}")),
         }
     }
-    anyhow::ensure!(
-        !pairs.is_empty(),
-        "{} has none of the programs of the demo in it; run `make -C kernels`",
-        kernels.display()
-    );
+    if pairs.is_empty() {
+        let what = format!("none of the programs of the demo runs from {}", kernels.display());
+        let next = "they need the libraries of their compilers (Debian and Ubuntu: apt install libgomp1); `make -C kernels` in numaestro's source tree builds others";
+        return Err(say::Failure::error(say::FAILED, what, next));
+    }
     'rounds: for _ in 0..args.runs {
         for pair in &mut pairs {
             // The first round is always whole.
@@ -75,8 +81,17 @@ pub fn demo(dir: Option<&Path>, args: &DemoArgs) -> anyhow::Result<u8> {
     Ok(say::OK)
 }
 
-/// The built programs: as given, or upwards from here or from this command; built first where only
-/// their source is.
+/// Path, runtime and kind of work of each line.
+fn programs() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
+    PAIRS.lines().filter_map(|line| {
+        let (path, rest) = line.split_once(' ')?;
+        let (runtime, what) = rest.split_once(' ')?;
+        Some((path, runtime, what))
+    })
+}
+
+/// The built programs: as given, as installed with this command, or upwards from here or from this
+/// command; built first where only their source is.
 fn kernels(given: Option<&Path>) -> anyhow::Result<PathBuf> {
     if let Some(given) = given {
         anyhow::ensure!(given.is_dir(), "{} is not a directory", given.display());
@@ -84,6 +99,10 @@ fn kernels(given: Option<&Path>) -> anyhow::Result<PathBuf> {
     }
     let here = std::env::current_dir().ok();
     let exe = std::env::current_exe().ok();
+    let installed = exe.as_deref().and_then(Path::parent).map(|bin| bin.join(INSTALLED));
+    if let Some(installed) = installed.filter(|place| place.is_dir()) {
+        return Ok(installed);
+    }
     let around = || here.iter().chain(&exe).flat_map(|place| place.ancestors());
     if let Some(source) = around().find(|place| place.join("kernels/kernel.h").is_file()) {
         say::note("building the programs of kernels/ (`make -C kernels`) where need be");
@@ -124,20 +143,24 @@ fn clean(program: &Path) -> Command {
 }
 
 /// Repetitions that take [`ALONE_S`] alone: the most of three tries, since other load only makes
-/// them fewer.
-fn calibrate(program: &Path) -> anyhow::Result<u64> {
+/// them fewer. An error within is the loader's: a library is not here.
+fn calibrate(program: &Path) -> anyhow::Result<Result<u64, String>> {
     let place = || program.display().to_string();
     let mut most = 1;
     for _ in 0..3 {
         let out = clean(program)
             .args(["--json", "--seconds", &ALONE_S.to_string()])
             .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
             .output()
             .with_context(place)?;
+        if out.status.code() == Some(LOADER_FAILED) {
+            return Ok(Err(String::from_utf8_lossy(&out.stderr).trim().to_owned()));
+        }
         let report: serde_json::Value = serde_json::from_slice(&out.stdout).with_context(place)?;
         most = most.max(report["reps"].as_u64().unwrap_or(1));
     }
-    Ok(most)
+    Ok(Ok(most))
 }
 
 fn plain(pair: &Pair) -> Command {
