@@ -137,11 +137,11 @@ uninstall:
 	@scripts/install.sh uninstall "$(PREFIX)" "$(DESTDIR)"
 
 deb: packages
-	@$(MAKE) --no-print-directory binaries client kernels
+	@$(MAKE) --no-print-directory binaries client
 	@scripts/package-deb.sh
 
 wheel: packages
-	@$(MAKE) --no-print-directory binaries client kernels
+	@$(MAKE) --no-print-directory binaries client
 	@scripts/package-wheel.sh
 
 clean:

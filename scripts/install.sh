@@ -156,17 +156,6 @@ put_command() {
     put 644 "$scratch/${build:2}.debug" "lib/debug/.build-id/${build:0:2}/${build:2}.debug"
 }
 
-# The programs of `numaestro demo`, by each compiler that was here.
-put_demo() {
-    local name
-    while read -r name; do
-        [ -e "build/kernels/$name" ] || continue
-        cp "build/kernels/$name" "$scratch/program"
-        ! command -v strip >/dev/null 2>&1 || strip --strip-unneeded "$scratch/program"
-        put 755 "$scratch/program" "lib/numaestro/demo/$name"
-    done < <(cut -d ' ' -f 1 kernels/demo.txt)
-}
-
 # A configuration file is never replaced.
 put_config() {
     make_directory "${2%/*}"
@@ -189,7 +178,7 @@ put_units() {
 
 install_all() {
     local file
-    for file in "${COMMAND:-target/release/numaestro}" build/client/libnumaestro.so build/kernels; do
+    for file in "${COMMAND:-target/release/numaestro}" build/client/libnumaestro.so; do
         [ -e "$file" ] || { echo "install: $file is missing: make build, then try again" >&2; exit 1; }
     done
     local command=${COMMAND:-target/release/numaestro} version library scenario page path
@@ -221,7 +210,6 @@ install_all() {
     # Scenarios, and the descriptions of programs that they name.
     find scenarios -type f -name '*.toml' | LC_ALL=C sort >"$scratch/scenarios"
     while read -r scenario; do put 644 "$scenario" "share/numaestro/$scenario"; done <"$scratch/scenarios"
-    put_demo
 
     version=$("$command" --version | cut -d ' ' -f 2)
     printf '%s\n' "prefix=$prefix" "libdir=\${prefix}/$libdir" 'Name: numaestro' 'Description: The processors a program can have right now' \

@@ -6,7 +6,9 @@
 use crate::cli::DemoArgs;
 use crate::say::{self, Tone, paint};
 use anyhow::Context;
-use std::fmt::Write;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -17,13 +19,11 @@ const RUN_MAX: Duration = Duration::from_secs(20);
 const BUDGET: Duration = Duration::from_secs(35);
 /// Length of each program alone, seconds: plain Linux may take fifty times as long.
 const ALONE_S: f64 = 0.15;
-/// One line for each pair: the program below the directory of the programs, its runtime, and its
-/// kind of work. `scripts/install.sh` reads the same file, and installs these programs.
-const PAIRS: &str = include_str!("../../../kernels/demo.txt");
+/// Compiler, runtime, program, its kind of work, and the program itself, of all that could be built
+/// together with this command.
+static PROGRAMS: &[(&str, &str, &str, &str, &[u8])] = &include!(concat!(env!("OUT_DIR"), "/demo.rs"));
 /// Exit code of a program that the loader cannot load.
 const LOADER_FAILED: i32 = 127;
-/// Where an installed copy has them, as seen from the directory of the command.
-const INSTALLED: &str = "../lib/numaestro/demo";
 
 /// One pair and its measurements: seconds until both programs were done.
 struct Pair {
@@ -39,7 +39,8 @@ type Time = (f64, bool);
 
 /// The subcommand.
 pub fn demo(dir: Option<&Path>, args: &DemoArgs) -> anyhow::Result<u8> {
-    let kernels = kernels(args.kernels.as_deref())?;
+    let own = if args.kernels.is_none() { Some(unpacked(dir)?) } else { None };
+    let kernels = own.as_ref().map_or_else(|| args.kernels.clone().unwrap_or_default(), |own| own.path().to_owned());
     let me = std::env::current_exe().context("this command does not find itself")?;
     let begin = Instant::now();
     let processors = numaestro_host::affinity::get(0).map_or(1, |set| set.len());
@@ -48,24 +49,23 @@ pub fn demo(dir: Option<&Path>, args: &DemoArgs) -> anyhow::Result<u8> {
         args.runs
     ));
     let mut pairs = Vec::new();
-    for (path, runtime, what) in programs() {
-        let program = kernels.join(path);
+    for (compiler, runtime, name, what, _) in PROGRAMS {
+        let program = kernels.join(compiler).join(name);
         if !program.is_file() {
             continue;
         }
         match calibrate(&program)? {
             Ok(repetitions) => {
-                let name = path.rsplit('/').next().unwrap_or(path);
                 let label = format!("{name} + {name}  {what}, {runtime}");
                 pairs.push(Pair { label, program, repetitions, plain: Vec::new(), managed: Vec::new() });
             }
-            Err(reason) => say::warn(&format!("{path} of the demo is left out: {reason}")),
+            Err(reason) => say::warn(&format!("{name} with {runtime} is left out: {reason}")),
         }
     }
     if pairs.is_empty() {
-        let what = format!("none of the programs of the demo runs from {}", kernels.display());
-        let next = "they need the libraries of their compilers (Debian and Ubuntu: apt install libgomp1); `make -C kernels` in numaestro's source tree builds others";
-        return Err(say::Failure::error(say::FAILED, what, next));
+        let next =
+            "install libgomp (Debian and Ubuntu: apt install libgomp1), or name a directory with programs by --kernels";
+        return Err(say::Failure::error(say::FAILED, "none of the programs of the demo runs here", next));
     }
     'rounds: for _ in 0..args.runs {
         for pair in &mut pairs {
@@ -81,41 +81,34 @@ pub fn demo(dir: Option<&Path>, args: &DemoArgs) -> anyhow::Result<u8> {
     Ok(say::OK)
 }
 
-/// Path, runtime and kind of work of each line.
-fn programs() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
-    PAIRS.lines().filter_map(|line| {
-        let (path, rest) = line.split_once(' ')?;
-        let (runtime, what) = rest.split_once(' ')?;
-        Some((path, runtime, what))
-    })
+/// The programs in a directory of their own, which goes at the end: where
+/// programs may be started.
+fn unpacked(dir: Option<&Path>) -> anyhow::Result<tempfile::TempDir> {
+    let runtime = dir.map_or_else(numaestro_host::rundir::RuntimeDir::default_path, Path::to_owned);
+    let mut refusals = Vec::new();
+    for place in [Some(std::env::temp_dir()), Some(runtime), crate::shim::cache()].into_iter().flatten() {
+        match unpack_into(&place) {
+            Ok(unpacked) => return Ok(unpacked),
+            Err(error) => refusals.push(format!("{}: {error:#}", place.display())),
+        }
+    }
+    let next = "set TMPDIR to a directory that is writable and not mounted noexec";
+    let what = format!("the programs of the demo can be put nowhere ({})", refusals.join("; "));
+    Err(say::Failure::error(say::FAILED, what, next))
 }
 
-/// The built programs: as given, as installed with this command, or upwards from here or from this
-/// command; built first where only their source is.
-fn kernels(given: Option<&Path>) -> anyhow::Result<PathBuf> {
-    if let Some(given) = given {
-        anyhow::ensure!(given.is_dir(), "{} is not a directory", given.display());
-        return Ok(given.to_owned());
+fn unpack_into(place: &Path) -> anyhow::Result<tempfile::TempDir> {
+    let flags = rustix::fs::statvfs(place)?.f_flag;
+    anyhow::ensure!(!flags.contains(rustix::fs::StatVfsMountFlags::NOEXEC), "mounted noexec");
+    let unpacked = tempfile::Builder::new().prefix("numaestro-demo-").tempdir_in(place)?;
+    for (compiler, _, name, _, bytes) in PROGRAMS {
+        let directory = unpacked.path().join(compiler);
+        std::fs::create_dir_all(&directory)?;
+        let mut file =
+            std::fs::OpenOptions::new().write(true).create_new(true).mode(0o755).open(directory.join(name))?;
+        file.write_all(bytes)?;
     }
-    let here = std::env::current_dir().ok();
-    let exe = std::env::current_exe().ok();
-    let installed = exe.as_deref().and_then(Path::parent).map(|bin| bin.join(INSTALLED));
-    if let Some(installed) = installed.filter(|place| place.is_dir()) {
-        return Ok(installed);
-    }
-    let around = || here.iter().chain(&exe).flat_map(|place| place.ancestors());
-    if let Some(source) = around().find(|place| place.join("kernels/kernel.h").is_file()) {
-        say::note("building the programs of kernels/ (`make -C kernels`) where need be");
-        let made = Command::new("make").arg("-s").arg("-C").arg(source.join("kernels")).stdout(Stdio::null()).status();
-        if made.is_ok_and(|status| status.success()) {
-            return Ok(source.join("build/kernels"));
-        }
-        say::warn("the programs of kernels/ do not all build; those that are there are used");
-    }
-    around().map(|place| place.join("build/kernels")).find(|place| place.is_dir()).ok_or_else(|| {
-        let next = "go to numaestro's source tree, or name the directory with --kernels; then try `numaestro run` on a program of your own";
-        say::Failure::error(say::FAILED, "the programs of the demo are not here", next)
-    })
+    Ok(unpacked)
 }
 
 /// A command that sees none of the caller's thread settings.
