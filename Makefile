@@ -15,6 +15,7 @@ made = $(if $(wildcard $(1)/Makefile),+$(MAKE) -s -j$(JOBS) -C $(1))
 help:
 	@echo "make demo                see on this machine what numaestro gains (under a minute after the build)"
 	@echo "make test                install what the tests need, build everything, run every test"
+	@echo "make test-fresh          in a new root of Debian: build, demo, install, use, uninstall; SUITE=\"bookworm trixie\" for other releases"
 	@echo "make build               the command, the client library and the load programs"
 	@echo "make test-numa           boot guests with several NUMA nodes and test in them; BOOT=four ONLY=text for a part, ONLY=validate- for the simulator"
 	@echo "make spank               the plugin of Slurm, for the Slurm that is here, in build/client/spank/"
@@ -82,8 +83,13 @@ sim-bench: packages
 ## Checking
 
 test: test-packages
-	@$(MAKE) --no-print-directory venv client kernels test-programs
+	@$(MAKE) --no-print-directory venv client spank kernels test-programs
 	@scripts/run-tests.sh
+
+# A machine on which nothing is installed: what a newcomer types, as root and as a user with sudo.
+test-fresh: rust
+	@scripts/install-packages.sh fresh
+	@scripts/test-fresh.sh $(SUITE)
 
 # Guests are emulated: they need no rights and no KVM. Where they cannot be, a line says so, and that they are skipped.
 test-numa: packages
@@ -103,7 +109,7 @@ test-mpi: rust
 # One test at a time: each has a cluster of its own.
 test-slurm: rust
 	@scripts/install-packages.sh slurm
-	@$(MAKE) --no-print-directory client kernels
+	@$(MAKE) --no-print-directory client spank kernels
 	$(CARGO) test -p numaestro --test slurm -- --test-threads=1
 
 # One test at a time: they look at who runs where.
@@ -123,7 +129,8 @@ check: packages
 
 ## Installing
 
-install: build
+# By sudo in a user's clone nothing is built, only installed: root may have no Rust, and what it builds the user cannot change.
+install: $(if $(shell [ -n "$$SUDO_USER" ] && [ ! -O . ] && echo sudo),,build)
 	@scripts/install.sh install "$(PREFIX)" "$(DESTDIR)"
 
 uninstall:
@@ -141,5 +148,5 @@ clean:
 	$(CARGO) clean
 	rm -rf build
 
-.PHONY: help rust packages test-packages build binaries examples client kernels test-programs venv demo bench repro sim-bench test test-numa spank test-slurm test-mpi \
+.PHONY: help rust packages test-packages build binaries examples client kernels test-programs venv demo bench repro sim-bench test test-fresh test-numa spank test-slurm test-mpi \
         test-containers check install uninstall deb wheel clean

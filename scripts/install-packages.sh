@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian or Ubuntu packages that building, the demo or the tests need, and only those that are missing.
 #
-# usage: scripts/install-packages.sh [--dry-run] build|test|slurm|mpi|containers
+# usage: scripts/install-packages.sh [--dry-run] build|test|fresh|slurm|mpi|containers
 #
 # Whether something is there is found out by using it, not by asking the package manager: a compiler or library that
 # came another way is as good. What is required and cannot be had ends this with an error; the rest is named and left out.
@@ -11,7 +11,7 @@ dry_run=no
 [ "${1-}" = --dry-run ] && { dry_run=yes; shift; }
 group=${1-}
 case $group in
-build | test | slurm | mpi | containers) ;;
+build | test | fresh | slurm | mpi | containers) ;;
 *) sed -n 's/^# usage: //p' "$0" >&2; exit 64 ;;
 esac
 
@@ -45,6 +45,10 @@ want() { local what=$1 packages=$2; shift 2; "$@" >/dev/null 2>&1 || { missing_o
 
 probe_all() {
     missing_required=() missing_optional=() required=() optional=()
+    if [ "$group" = fresh ]; then
+        want "mmdebstrap" "mmdebstrap" command -v mmdebstrap
+        return 0
+    fi
     require "gcc with libgomp" "gcc libc6-dev" links gcc c omp.h -fopenmp
     require "make" "make" command -v make
     want "clang with libomp" "clang libomp-dev" links clang c omp.h -fopenmp

@@ -13,7 +13,10 @@ case $prefix in
 /*) ;;
 *) sed -n 's/^# usage: //p' "$0" >&2; exit 64 ;;
 esac
-libdir=${LIBDIR:-lib} zshdir=${ZSHDIR:-share/zsh/site-functions} sysconfdir=${SYSCONFDIR:-/etc} manifest=${MANIFEST:-yes}
+# Without `..`, `.` and slashes that say nothing; links stay.
+plain() { realpath -ms -- "$1" | sed 's|^/$||'; }
+prefix=$(plain "$prefix") sysconfdir=$(plain "${SYSCONFDIR:-/etc}")
+libdir=${LIBDIR:-lib} zshdir=${ZSHDIR:-share/zsh/site-functions} manifest=${MANIFEST:-yes}
 list=$destination$prefix/lib/numaestro/installed-files
 
 scratch=$(mktemp -d)
@@ -21,36 +24,102 @@ trap 'rm -rf "$scratch"' EXIT
 
 # Whether this is for all users of the machine.
 for_all() { case $prefix/ in /usr/* | /opt/*) return 0 ;; *) return 1 ;; esac; }
-# Whether it is this machine, and systemd looks after it.
-live() { [ -z "$destination" ] && [ -d /run/systemd/system ] && [ "$(id -u)" -eq 0 ]; }
+# Whether the service for all users of this machine is concerned, and systemd looks after it.
+live() { for_all && [ -z "$destination" ] && [ -d /run/systemd/system ] && [ "$(id -u)" -eq 0 ]; }
 content_of() { sha256sum "$1" | cut -d ' ' -f 1; }
 
-# Lines of the list: `file PATH`, `config CONTENT PATH`, `directory PATH`; directories were made by us and go when they are empty.
-uninstall() {
-    local kind path content rest kept=
-    [ -e "$list" ] || { echo "install: nothing of numaestro is below $destination$prefix" >&2; exit 1; }
-    ! live || { systemctl disable --now numaestro.socket numaestro.service 2>/dev/null || true; }
+# Lines of the list: `prefix PREFIX`, where this was installed; `file PATH`, `config CONTENT PATH`, `directory PATH`. Directories were made by us and
+# go when they are empty. A PATH is seen from PREFIX, or it begins with a slash: settings, and directories above PREFIX. Whoever copies an installation
+# copies its list, and anybody may have written into it, so only these places are believed.
+
+# Whether what is below PREFIX was installed there, and not copied from elsewhere. Lists of older versions have whole paths, and no line for the prefix.
+at_home() { grep -qxF -e "prefix $prefix" -e "file $prefix/bin/numaestro" "$list"; }
+below() { case $1/ in "$2"/*) return 0 ;; *) return 1 ;; esac; }
+
+# The path of a line, whole.
+whole() {
+    case $1 in
+    .) echo "$prefix" ;;
+    /*) echo "$1" ;;
+    *) echo "$prefix/$1" ;;
+    esac
+}
+
+# place_of KIND PATH: where that whole path is in this file system; fails if it is none of those above. Links on the way are followed.
+place_of() {
+    local parent
+    case $2/ in */../*) return 1 ;; esac
+    parent=$(realpath -m -- "$destination${2%/*}/")
+    case $1 in
+    file) below "$parent" "$(realpath -m -- "$destination$prefix/")" ;;
+    config) for_all && at_home && below "$parent" "$(realpath -m -- "$destination$sysconfdir/numaestro")" ;;
+    # Below PREFIX, or made for the installation to stand in.
+    directory)
+        [ "$2" = "$prefix" ] || below "$parent" "$(realpath -m -- "$destination$prefix/")" ||
+            { at_home && { below "$prefix" "$2" || below "$sysconfdir/numaestro/config.d" "$2"; }; }
+        ;;
+    esac && echo "$destination$2"
+}
+
+# Says which lines of the list lead elsewhere, and keeps them apart.
+refused() {
+    echo "$1" >>"$scratch/refused"
+    echo "install: left alone, it is not in $destination$prefix: $1" >&2
+}
+
+# Removes the files of the list.
+remove_files() {
+    local kind rest place
     while read -r kind rest; do
-        case $kind in
-        file) rm -f "$destination$rest" ;;
-        config)
-            content=${rest%% *} path=$destination${rest#* }
-            if [ ! -e "$path" ] || [ "$(content_of "$path")" = "$content" ]; then rm -f "$path"; else kept+=" $path"; fi
-            ;;
-        esac
+        [ "$kind" = file ] || continue
+        rest=$(whole "$rest")
+        { place=$(place_of file "$rest") && rm -f -- "$place"; } || refused "$rest"
+    done <"$list"
+}
+
+uninstall() {
+    local kind content rest place kept='' service=no
+    [ -e "$list" ] || { echo "install: nothing of numaestro is below $destination$prefix" >&2; exit 1; }
+    ! live || ! at_home || service=yes
+    [ $service = no ] || systemctl disable --now numaestro.socket numaestro.service 2>/dev/null || true
+    remove_files
+    while read -r kind content rest; do
+        [ "$kind" = config ] || continue
+        # It belongs to the installation that this one is a copy of.
+        at_home || continue
+        place=$(place_of config "$rest") || { refused "$rest"; continue; }
+        if [ ! -e "$place" ] || [ "$(content_of "$place")" = "$content" ]; then rm -f -- "$place"; else kept+=" $place"; fi
     done <"$list"
     # Those below others come first.
-    sed -n 's/^directory //p' "$list" | LC_ALL=C sort -r >"$scratch/directories"
-    rm -f "$list"
-    while read -r path; do
-        [ ! -d "$destination$path" ] || rmdir --ignore-fail-on-non-empty "$destination$path"
+    sed -n 's/^directory //p' "$list" | while read -r rest; do whole "$rest"; done | LC_ALL=C sort -r >"$scratch/directories"
+    while read -r rest; do
+        at_home || below "$rest" "$prefix" || continue
+        place_of directory "$rest" >>"$scratch/places" || refused "$rest"
     done <"$scratch/directories"
-    if live; then
+    rm -f "$list"
+    [ ! -e "$scratch/places" ] || while read -r place; do
+        [ ! -d "$place" ] || rmdir --ignore-fail-on-non-empty "$place" 2>/dev/null || true
+    done <"$scratch/places"
+    if [ $service = yes ]; then
         systemctl daemon-reload || true
         rm -rf /run/numaestro
     fi
+    refresh_loader
     [ -z "$kept" ] || echo "install: kept because it was changed:$kept"
     echo "install: numaestro is removed from $destination$prefix"
+    [ ! -e "$scratch/refused" ]
+}
+
+# So that the loader finds the library at once, or forgets it; without root, or with DESTDIR, that is for others to do.
+refresh_loader() { [ -n "$destination" ] || ldconfig 2>/dev/null || true; }
+
+# note KIND PATH: a line of the list.
+note() {
+    case $2 in
+    "$prefix") echo "$1 ." ;;
+    "$prefix"/*) echo "$1 ${2#"$prefix"/}" ;;
+    *) echo "$1 $2" ;;
+    esac >>"$scratch/list"
 }
 
 # Makes a directory and those above it; takes down which ones it made.
@@ -59,14 +128,14 @@ make_directory() {
     case $1 in */*) make_directory "${1%/*}" ;; esac
     [ -z "$1" ] && return
     mkdir "$destination$1" || return 0
-    echo "directory $1" >>"$scratch/list"
+    note directory "$1"
 }
 
 # put_at MODE FILE PATH; put MODE FILE TARGET: TARGET is seen from PREFIX.
 put_at() {
     make_directory "${3%/*}"
     install -m "$1" "$2" "$destination$3"
-    echo "file $3" >>"$scratch/list"
+    note file "$3"
 }
 put() { put_at "$1" "$2" "$prefix/$3"; }
 
@@ -108,29 +177,39 @@ put_units() {
 }
 
 install_all() {
-    local command=${COMMAND:-target/release/numaestro} version scenario page
+    local file
+    for file in "${COMMAND:-target/release/numaestro}" build/client/libnumaestro.so; do
+        [ -e "$file" ] || { echo "install: $file is missing: make build, then try again" >&2; exit 1; }
+    done
+    local command=${COMMAND:-target/release/numaestro} version library scenario page path
     [ -z "$destination" ] || mkdir -p "$destination"
     make_directory "$prefix" 2>/dev/null
-    [ -w "$destination$prefix" ] || {
+    [ -w "$destination$prefix/" ] || {
         echo "install: $destination$prefix cannot be written: sudo make install, or make install PREFIX=\$HOME/.local" >&2
         exit 1
     }
-    # An older version's files go first: it may have had others. Its configuration and its running manager stay.
-    [ ! -e "$list" ] || { sed -n 's/^file //p' "$list" | while read -r file; do rm -f "$destination$file"; done; }
-    # What was made then is still ours.
-    [ ! -e "$list" ] || sed -n '/^directory /p' "$list" >>"$scratch/list"
+    echo "prefix $prefix" >>"$scratch/list"
+    if [ -e "$list" ]; then
+        # An older version's files go first: it may have had others. Its configuration and its running manager stay.
+        remove_files
+        # What was made then is still ours.
+        ! at_home || sed -n 's/^directory //p' "$list" | while read -r path; do note directory "$path"; done
+    fi
     make_directory "$prefix/lib/numaestro"
     put_command "$command"
-    put 755 build/client/libnumaestro_preload.so lib/numaestro/libnumaestro_preload.so
+    # Whatever was built to be preloaded.
+    for library in build/client/libnumaestro_*.so; do put 755 "$library" "lib/numaestro/${library##*/}"; done
     put 755 packaging/systemd/after-stop lib/numaestro/after-stop
     put 644 build/client/libnumaestro.so "$libdir/libnumaestro.so.1"
     ln -sf libnumaestro.so.1 "$destination$prefix/$libdir/libnumaestro.so"
-    echo "file $prefix/$libdir/libnumaestro.so" >>"$scratch/list"
+    note file "$prefix/$libdir/libnumaestro.so"
     put 644 client/include/numaestro.h include/numaestro.h
     # It fits the Slurm of this machine only, so packages leave it out.
     [ "$manifest" = no ] || [ ! -e build/client/spank/numaestro.so ] || put 644 build/client/spank/numaestro.so lib/numaestro/slurm/numaestro.so
 
-    for scenario in scenarios/*.toml; do put 644 "$scenario" "share/numaestro/$scenario"; done
+    # Scenarios, and the descriptions of programs that they name.
+    find scenarios -type f -name '*.toml' | LC_ALL=C sort >"$scratch/scenarios"
+    while read -r scenario; do put 644 "$scenario" "share/numaestro/$scenario"; done <"$scratch/scenarios"
 
     version=$("$command" --version | cut -d ' ' -f 2)
     printf '%s\n' "prefix=$prefix" "libdir=\${prefix}/$libdir" 'Name: numaestro' 'Description: The processors a program can have right now' \
@@ -152,8 +231,7 @@ install_all() {
     if [ "$manifest" = yes ]; then
         LC_ALL=C sort -u "$scratch/list" >"$list"
     fi
-    # So that the loader finds the library at once; without root, or with DESTDIR, that is for others to do.
-    [ -n "$destination" ] || ldconfig 2>/dev/null || true
+    refresh_loader
     # A running manager becomes the new one; its sockets stay open meanwhile, and programs do not notice.
     ! live || { systemctl daemon-reload && systemctl try-restart numaestro.service; } || true
     echo "install: numaestro is installed below $destination$prefix; try: $prefix/bin/numaestro doctor"

@@ -43,7 +43,7 @@ platform() {
 cp "$command" "$scratch/numaestro"
 chmod 755 "$scratch/numaestro"
 parts=("$scratch/numaestro")
-[ ! -e build/client/libnumaestro_preload.so ] || parts+=(build/client/libnumaestro_preload.so)
+for library in build/client/libnumaestro_*.so; do [ ! -e "$library" ] || parts+=("$library"); done
 NUMAESTRO_PLATFORM=$(platform "${parts[@]}")
 NUMAESTRO_COMMAND=$scratch/numaestro
 if command -v strip >/dev/null 2>&1; then strip --strip-unneeded "$scratch/numaestro"; fi

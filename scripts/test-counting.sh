@@ -83,4 +83,21 @@ expect "an empty list allows nothing" $'a b: c\n1' "$(not_allowed '' 'a b: c')"
 expect "without skips every list will do" 0 "$(scripts/check-skips.sh "$scratch/list" </dev/null; echo $?)"
 expect "a list that is not there is a failure" 2 "$(scripts/check-skips.sh "$scratch/none" </dev/null 2>/dev/null; echo $?)"
 expect "a pattern that is none is a failure" 2 "$(not_allowed 'a (b' 'a b: c' 2>/dev/null)"
+
+# The last line of .ci/run and its exit code, where `make test-fresh` says $1 and ends with $2, and `make test` $3 and $4.
+closing() {
+    local clone=$scratch/clone
+    mkdir -p "$clone/.ci" "$clone/scripts"
+    cp .ci/run .ci/allowed-skips "$clone/.ci"
+    cp scripts/count-tests.awk scripts/check-skips.sh "$clone/scripts"
+    printf 'test-fresh:\n\t@printf %%b "$$FRESH"; exit %s\ncheck:\n\t@true\ntest:\n\t@printf %%b "$$TEST"; exit %s\n' "$2" "$4" >"$clone/Makefile"
+    FRESH=$1 TEST=$3 MAKEFLAGS='' "$clone/.ci/run" 2>/dev/null | tail -n 1
+    echo "${PIPESTATUS[0]}"
+}
+expect "CI adds both sums" $'12 passed, 0 failed, 3 skipped\n0' "$(closing 'ok a\nok b\n' 0 '10 passed, 0 failed, 3 skipped\n' 0)"
+expect "CI fails for a newcomer's failure" $'11 passed, 1 failed, 0 skipped\n1' "$(closing 'ok a\nFAILED b\n' 1 '10 passed, 0 failed, 0 skipped\n' 0)"
+expect "CI fails where a newcomer's commands end early" $'10 passed, 1 failed, 0 skipped\n1' "$(closing '' 1 '10 passed, 0 failed, 0 skipped\n' 0)"
+expect "CI fails for a skip that may not be" $'10 passed, 0 failed, 1 skipped\n1' "$(closing 'skipped roots: I know not why\n' 0 '10 passed, 0 failed, 0 skipped\n' 0)"
+expect "CI fails where the tests come to no end" $'1 passed, 1 failed, 0 skipped\n1' "$(closing 'ok a\n' 0 'nothing\n' 2)"
+expect "CI fails for a test" $'11 passed, 2 failed, 0 skipped\n1' "$(closing 'ok a\n' 0 '10 passed, 2 failed, 0 skipped\n' 1)"
 [ $failures -eq 0 ]

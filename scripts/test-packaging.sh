@@ -50,6 +50,72 @@ install_and_uninstall() {
     diff "$scratch/before" "$scratch/after"
 }
 
+# it_has_what_it_promises PREFIX: the demo and every scenario of an installed copy, away from the sources.
+it_has_what_it_promises() {
+    local numaestro=$1/bin/numaestro name scenario rows count=0
+    rows=$(cd / && NUMAESTRO_DIR=$scratch/demo "$numaestro" demo --runs 1 | tee /dev/stderr | grep -cE ' x$')
+    NUMAESTRO_DIR=$scratch/demo "$numaestro" stop
+    # Three by gcc, and one by clang where it can make OpenMP programs.
+    [ "$rows" -ge 3 ] || fail "the demo shows $rows pairs only"
+    for scenario in "$1"/share/numaestro/scenarios/*.toml; do
+        (cd / && "$numaestro" sim run --seeds 1 "$scenario") || fail "$scenario does not run"
+        count=$((count + 1))
+    done
+    [ $count -eq "$(git ls-files 'scenarios/*.toml' | grep -vc /programs/)" ] || fail "only $count scenarios are installed"
+    for name in build/client/libnumaestro_*.so; do [ -e "$1/lib/numaestro/${name##*/}" ] || fail "$name is not installed"; done
+}
+
+installed_copies_have_what_they_promise() {
+    local to=$scratch/whole
+    scripts/install.sh install /usr/local "$to"
+    it_has_what_it_promises "$to/usr/local"
+}
+
+# A copy has the list of the installation that it is a copy of.
+a_copy_is_uninstalled_alone() {
+    local original=$scratch/original copy=$scratch/copy old
+    scripts/install.sh install /opt/one "$original"
+    tree "$original" >"$scratch/before"
+    mkdir -p "$original/opt/two"
+    cp -a "$original/opt/one" "$copy"
+    cp -a "$original/opt/one/." "$original/opt/two"
+    scripts/install.sh uninstall /opt/two "$original"
+    [ ! -e "$original/opt/two" ] || { tree "$original/opt/two"; fail "the copy is still there"; }
+    tree "$original" >"$scratch/after"
+    diff "$scratch/before" "$scratch/after"
+    # Lists of older versions have whole paths.
+    old=$copy/lib/numaestro/installed-files
+    sed -E "s|^(file\|directory) |&$original/opt/one/|; /^prefix /d" "$original/opt/one/lib/numaestro/installed-files" >"$old"
+    ! scripts/install.sh uninstall "$copy" || fail "it said nothing about the files of another"
+    tree "$original" >"$scratch/after"
+    diff "$scratch/before" "$scratch/after"
+}
+
+# Anybody may have written into the list of a prefix, or have put links into it.
+uninstalling_stays_within_the_prefix() {
+    local home=$scratch/forged other=$scratch/other list line
+    mkdir -p "$home" "$other/empty"
+    echo precious >"$other/file"
+    scripts/install.sh install "$home/x"
+    list=$home/x/lib/numaestro/installed-files
+    ln -s "$other" "$home/x/link"
+    for line in "file $other/file" "file ../../other/file" "file lib/../../../other/file" "file link/file" "directory $other/empty" "directory link/empty" \
+        "config $(sha256sum "$other/file" | cut -d ' ' -f 1) $other/file" "config $(sha256sum /etc/passwd | cut -d ' ' -f 1) /etc/passwd"; do
+        echo "$line" >>"$list"
+    done
+    tree "$other" >"$scratch/before"
+    ! scripts/install.sh uninstall "$home/x" >"$scratch/said" 2>&1 || fail "it is content"
+    cat "$scratch/said"
+    tree "$other" >"$scratch/after"
+    diff "$scratch/before" "$scratch/after"
+    [ -e /etc/passwd ]
+    for line in "$other/file" "$home/x/../../other/file" "$home/x/lib/../../../other/file" "$home/x/link/file" "$other/empty" "$home/x/link/empty" /etc/passwd; do
+        grep -qF "left alone, it is not in $home/x: $line" "$scratch/said" || fail "nothing was said about $line"
+    done
+    # What is ours is gone all the same.
+    [ "$(cd "$home/x" && find . ! -type d)" = ./link ] || { tree "$home"; fail "something is left"; }
+}
+
 # lines_are_apart COMMAND DIRECTORY: the command has no lines for debuggers, and the file that it names has them.
 lines_are_apart() {
     local build file
@@ -124,6 +190,7 @@ the_package_is_in_order() {
     [ ! -e "$scratch/raw/usr/lib/debug" ] || fail "lines for debuggers are in it"
     dpkg-deb --raw-extract "$scratch"/a/*.ddeb "$scratch/lines"
     lines_are_apart "$scratch/raw/usr/bin/numaestro" "$scratch/lines/usr/lib/debug"
+    it_has_what_it_promises "$scratch/raw/usr"
 }
 
 dpkg_installs_and_purges_it() {
@@ -160,6 +227,9 @@ check install_and_uninstall
 check changed_settings_stay
 check every_setting_of_the_file_is_one
 check below_a_home_directory
+check installed_copies_have_what_they_promise
+check a_copy_is_uninstalled_alone
+check uninstalling_stays_within_the_prefix
 if command -v dpkg-deb >/dev/null 2>&1 && command -v objdump >/dev/null 2>&1; then
     check packages_are_the_same_every_time
     check the_package_is_in_order

@@ -1,11 +1,19 @@
-//! Builds the stub and the shim from the C sources of `client/` and hands them to `src/shim.rs`,
-//! which carries them inside the command.
+//! Builds what the command carries inside it: stub and shim from the C sources of `client/`, for
+//! `src/shim.rs`, and the programs of the demo from `kernels/`, for `src/demo.rs`.
 
 use std::hash::{DefaultHasher, Hasher};
 use std::path::Path;
 use std::process::Command;
 
 const LIBRARIES: [&str; 2] = ["libnumaestro_preload.so", "libnumaestro_shim.so"];
+
+/// The programs of the demo: the compiler and its runtime, the program, and its kind of work.
+const DEMO: [(&str, &str, &str, &str); 4] = [
+    ("gcc", "libgomp", "sor", "grid sweeps"),
+    ("gcc", "libgomp", "cg", "many tiny regions"),
+    ("clang", "libomp", "sor", "grid sweeps"),
+    ("gcc", "libgomp", "ep", "long regions"),
+];
 
 fn main() {
     let out = std::env::var("OUT_DIR").expect("cargo sets OUT_DIR");
@@ -15,9 +23,7 @@ fn main() {
         println!("cargo::rerun-if-changed={}", client.join(place).display());
     }
     let build = Path::new(&out).join("client");
-    let mut make = Command::new("make");
-    // A make around cargo must not hand its job server to this one.
-    make.env_remove("MAKEFLAGS").env_remove("MFLAGS").env_remove("MAKELEVEL");
+    let mut make = make();
     make.arg("-C").arg(&client).arg(format!("BUILD={}", build.display()));
     make.args(LIBRARIES.map(|library| build.join(library)));
     let outcome = make.output().expect("`make` and a C compiler are needed to build the shim: install make and gcc");
@@ -29,4 +35,39 @@ fn main() {
         content.write(&bytes);
     }
     println!("cargo::rustc-env=NUMAESTRO_SHIM_CONTENT={:016x}", content.finish());
+    demo(Path::new(&out), &Path::new(&manifest).join("../../kernels"), &build.join("glibc/flags"));
+}
+
+fn make() -> Command {
+    let mut make = Command::new("make");
+    // A make around cargo must not hand its job server to this one.
+    make.env_remove("MAKEFLAGS").env_remove("MFLAGS").env_remove("MAKELEVEL");
+    make
+}
+
+/// Writes `demo.rs`, the list of the programs that the compilers here can make. Without any of
+/// them the command is whole but for its demo. `flags` is what the shim is linked with, if it is
+/// there.
+fn demo(out: &Path, kernels: &Path, flags: &Path) {
+    for place in ["Makefile", "kernel.c", "kernel.h", "sor.c", "cg.c", "ep.c"] {
+        println!("cargo::rerun-if-changed={}", kernels.join(place).display());
+    }
+    let build = out.join("kernels");
+    let mut list = "[".to_owned();
+    for (compiler, runtime, name, what) in DEMO {
+        let program = build.join(compiler).join(name);
+        let mut make = make();
+        make.arg("-C").arg(kernels).arg(format!("BUILD={}", build.display())).arg("CFLAGS=-O2");
+        let flags = if flags.exists() { format!("@{}", flags.display()) } else { String::new() };
+        make.arg(format!("LDFLAGS=-s {flags}")).arg(&program);
+        // The tools here make no program for another machine.
+        let native = std::env::var("HOST") == std::env::var("TARGET");
+        if native && make.output().is_ok_and(|made| made.status.success()) {
+            let bytes = format!("include_bytes!({:?})", program.display().to_string());
+            list += &format!("({compiler:?}, {runtime:?}, {name:?}, {what:?}, {bytes}),\n");
+        } else if compiler == "gcc" {
+            println!("cargo::warning=the demo will be without {compiler}/{name}: install gcc with libgomp");
+        }
+    }
+    std::fs::write(out.join("demo.rs"), list + "]").expect("OUT_DIR is writable");
 }

@@ -256,7 +256,7 @@ pub struct DemoArgs {
     /// Runs of each pair under each set-up; the median is shown.
     #[arg(long, default_value_t = 3, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=20))]
     pub runs: u32,
-    /// Directory with the built kernels (it has gcc/ and clang/ in it).
+    /// Directory with other builds of the programs (it has gcc/ and clang/ in it).
     #[arg(long, value_name = "DIR")]
     pub kernels: Option<PathBuf>,
 }

@@ -7,7 +7,9 @@ use crate::environment::OFF;
 use crate::cli::DemoArgs;
 use crate::say::{self, Tone, paint};
 use anyhow::Context;
-use std::fmt::Write;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -18,13 +20,11 @@ const RUN_MAX: Duration = Duration::from_secs(20);
 const BUDGET: Duration = Duration::from_secs(35);
 /// Length of each program alone, seconds: plain Linux may take fifty times as long.
 const ALONE_S: f64 = 0.15;
-/// Directory of the compiler, its runtime, the program, and its kind of work.
-const PAIRS: [(&str, &str, &str, &str); 4] = [
-    ("gcc", "libgomp", "sor", "grid sweeps"),
-    ("gcc", "libgomp", "cg", "many tiny regions"),
-    ("clang", "libomp", "sor", "grid sweeps"),
-    ("gcc", "libgomp", "ep", "long regions"),
-];
+/// Compiler, runtime, program, its kind of work, and the program itself, of all that could be built
+/// together with this command.
+static PROGRAMS: &[(&str, &str, &str, &str, &[u8])] = &include!(concat!(env!("OUT_DIR"), "/demo.rs"));
+/// Exit code of a program that the loader cannot load.
+const LOADER_FAILED: i32 = 127;
 
 /// One pair and its measurements: seconds until both programs were done.
 struct Pair {
@@ -40,7 +40,8 @@ type Time = (f64, bool);
 
 /// The subcommand.
 pub fn demo(dir: Option<&Path>, args: &DemoArgs) -> anyhow::Result<u8> {
-    let kernels = kernels(args.kernels.as_deref())?;
+    let own = if args.kernels.is_none() { Some(unpacked(dir)?) } else { None };
+    let kernels = own.as_ref().map_or_else(|| args.kernels.clone().unwrap_or_default(), |own| own.path().to_owned());
     let me = std::env::current_exe().context("this command does not find itself")?;
     let begin = Instant::now();
     let processors = numaestro_host::affinity::get(0).map_or(1, |set| set.len());
@@ -49,19 +50,24 @@ pub fn demo(dir: Option<&Path>, args: &DemoArgs) -> anyhow::Result<u8> {
         args.runs
     ));
     let mut pairs = Vec::new();
-    for (compiler, runtime, name, what) in PAIRS {
+    for (compiler, runtime, name, what, _) in PROGRAMS {
         let program = kernels.join(compiler).join(name);
-        if program.is_file() {
-            let repetitions = calibrate(&program)?;
-            let label = format!("{name} + {name}  {what}, {runtime}");
-            pairs.push(Pair { label, program, repetitions, plain: Vec::new(), managed: Vec::new() });
+        if !program.is_file() {
+            continue;
+        }
+        match calibrate(&program)? {
+            Ok(repetitions) => {
+                let label = format!("{name} + {name}  {what}, {runtime}");
+                pairs.push(Pair { label, program, repetitions, plain: Vec::new(), managed: Vec::new() });
+            }
+            Err(reason) => say::warn(&format!("{name} with {runtime} is left out: {reason}")),
         }
     }
-    anyhow::ensure!(
-        !pairs.is_empty(),
-        "{} has none of the programs of the demo in it; run `make -C kernels`",
-        kernels.display()
-    );
+    if pairs.is_empty() {
+        let next =
+            "install libgomp (Debian and Ubuntu: apt install libgomp1), or name a directory with programs by --kernels";
+        return Err(say::Failure::error(say::FAILED, "none of the programs of the demo runs here", next));
+    }
     'rounds: for _ in 0..args.runs {
         for pair in &mut pairs {
             // The first round is always whole.
@@ -76,28 +82,34 @@ pub fn demo(dir: Option<&Path>, args: &DemoArgs) -> anyhow::Result<u8> {
     Ok(say::OK)
 }
 
-/// The built programs: as given, or upwards from here or from this command; built first where only
-/// their source is.
-fn kernels(given: Option<&Path>) -> anyhow::Result<PathBuf> {
-    if let Some(given) = given {
-        anyhow::ensure!(given.is_dir(), "{} is not a directory", given.display());
-        return Ok(given.to_owned());
-    }
-    let here = std::env::current_dir().ok();
-    let exe = std::env::current_exe().ok();
-    let around = || here.iter().chain(&exe).flat_map(|place| place.ancestors());
-    if let Some(source) = around().find(|place| place.join("kernels/kernel.h").is_file()) {
-        say::note("building the programs of kernels/ (`make -C kernels`) where need be");
-        let made = Command::new("make").arg("-s").arg("-C").arg(source.join("kernels")).stdout(Stdio::null()).status();
-        if made.is_ok_and(|status| status.success()) {
-            return Ok(source.join("build/kernels"));
+/// The programs in a directory of their own, which goes at the end: where
+/// programs may be started.
+fn unpacked(dir: Option<&Path>) -> anyhow::Result<tempfile::TempDir> {
+    let runtime = dir.map_or_else(numaestro_host::rundir::RuntimeDir::default_path, Path::to_owned);
+    let mut refusals = Vec::new();
+    for place in [Some(std::env::temp_dir()), Some(runtime), crate::shim::cache()].into_iter().flatten() {
+        match unpack_into(&place) {
+            Ok(unpacked) => return Ok(unpacked),
+            Err(error) => refusals.push(format!("{}: {error:#}", place.display())),
         }
-        say::warn("the programs of kernels/ do not all build; those that are there are used");
     }
-    around().map(|place| place.join("build/kernels")).find(|place| place.is_dir()).ok_or_else(|| {
-        let next = "go to numaestro's source tree, or name the directory with --kernels; then try `numaestro run` on a program of your own";
-        say::Failure::error(say::FAILED, "the programs of the demo are not here", next)
-    })
+    let next = "set TMPDIR to a directory that is writable and not mounted noexec";
+    let what = format!("the programs of the demo can be put nowhere ({})", refusals.join("; "));
+    Err(say::Failure::error(say::FAILED, what, next))
+}
+
+fn unpack_into(place: &Path) -> anyhow::Result<tempfile::TempDir> {
+    let flags = rustix::fs::statvfs(place)?.f_flag;
+    anyhow::ensure!(!flags.contains(rustix::fs::StatVfsMountFlags::NOEXEC), "mounted noexec");
+    let unpacked = tempfile::Builder::new().prefix("numaestro-demo-").tempdir_in(place)?;
+    for (compiler, _, name, _, bytes) in PROGRAMS {
+        let directory = unpacked.path().join(compiler);
+        std::fs::create_dir_all(&directory)?;
+        let mut file =
+            std::fs::OpenOptions::new().write(true).create_new(true).mode(0o755).open(directory.join(name))?;
+        file.write_all(bytes)?;
+    }
+    Ok(unpacked)
 }
 
 /// A command that sees none of the caller's thread settings.
@@ -126,20 +138,24 @@ fn clean(program: &Path) -> Command {
 }
 
 /// Repetitions that take [`ALONE_S`] alone: the most of three tries, since other load only makes
-/// them fewer.
-fn calibrate(program: &Path) -> anyhow::Result<u64> {
+/// them fewer. An error within is the loader's: a library is not here.
+fn calibrate(program: &Path) -> anyhow::Result<Result<u64, String>> {
     let place = || program.display().to_string();
     let mut most = 1;
     for _ in 0..3 {
         let out = clean(program)
             .args(["--json", "--seconds", &ALONE_S.to_string()])
             .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
             .output()
             .with_context(place)?;
+        if out.status.code() == Some(LOADER_FAILED) {
+            return Ok(Err(String::from_utf8_lossy(&out.stderr).trim().to_owned()));
+        }
         let report: serde_json::Value = serde_json::from_slice(&out.stdout).with_context(place)?;
         most = most.max(report["reps"].as_u64().unwrap_or(1));
     }
-    Ok(most)
+    Ok(Ok(most))
 }
 
 fn plain(pair: &Pair) -> Command {

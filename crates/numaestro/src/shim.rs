@@ -92,7 +92,8 @@ fn installed() -> Option<PathBuf> {
     path.is_file().then_some(path)
 }
 
-fn cache() -> Option<PathBuf> {
+/// This user's directory for what can be made again.
+pub fn cache() -> Option<PathBuf> {
     let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
     absolute("XDG_CACHE_HOME")
         .or_else(|| absolute("HOME").map(|home| home.join(".cache")))
