@@ -11,7 +11,7 @@ fn main() {
     let out = std::env::var("OUT_DIR").expect("cargo sets OUT_DIR");
     let manifest = std::env::var("CARGO_MANIFEST_DIR").expect("cargo sets CARGO_MANIFEST_DIR");
     let client = Path::new(&manifest).join("../../client");
-    for place in ["Makefile", "fold", "include", "src", "shim"] {
+    for place in ["Makefile", "fold", "glibc", "include", "src", "shim"] {
         println!("cargo::rerun-if-changed={}", client.join(place).display());
     }
     let build = Path::new(&out).join("client");
@@ -27,4 +27,6 @@ fn main() {
     let mut content = DefaultHasher::new();
     content.write(&bytes);
     println!("cargo::rustc-env=NUMAESTRO_SHIM_CONTENT={:016x}", content.finish());
+    // The command needs no newer C library than the shim: it is linked against the same one.
+    println!("cargo::rustc-link-arg-bins=@{}", build.join("glibc/flags").display());
 }
