@@ -10,7 +10,7 @@
 set -eu
 to=$1 here=$(dirname "$0")
 cc=${CC:-gcc}
-flags="-O2 -g -std=c11 -D_GNU_SOURCE -Wall -Wextra -Werror -fPIC -fno-stack-protector -fno-builtin"
+flags="-O2 -g -std=c11 -D_GNU_SOURCE -Wall -Wextra -Werror -fPIC -fno-stack-protector"
 
 mkdir -p "$to"
 : >"$to/flags.new"
