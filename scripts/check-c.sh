@@ -11,7 +11,7 @@ compile() { "$@" || { echo "failed: $*" >&2; failures=$((failures + 1)); }; }
 
 for compiler in gcc clang; do
     command -v "$compiler" >/dev/null 2>&1 || { echo "check-c: no $compiler here, its half is left out"; continue; }
-    for file in client/src/*.c client/fold/*.c client/shim/*.c client/spank/*.c; do
+    for file in client/src/*.c client/fold/*.c client/glibc/*.c client/shim/*.c client/spank/*.c; do
         [ "$file" != client/spank/plugin.c ] || has_spank || { echo "check-c: no slurm/spank.h here, $file is left out"; continue; }
         [ -e "$file" ] && compile "$compiler" "${flags[@]}" -c "$file" -o /dev/null
     done

@@ -53,7 +53,8 @@ if command -v strip >/dev/null 2>&1; then
     find "$root/usr/lib" -type f \( -name '*.so' -o -name '*.so.*' \) -exec strip --strip-unneeded {} +
 fi
 
-# What it runs with: the newest version of the C library that any of its files asks for. Only the programs of the demo need a runtime of OpenMP.
+# What it runs with: the newest version of the C library that any of its files asks for (2.17, if it is linked as intended). Only the programs of the demo need a
+# runtime of OpenMP.
 programs=$(find "$root/usr/bin" "$root/usr/lib" -type f \( -name numaestro -o -name '*.so' -o -name '*.so.*' \))
 libc=$(for file in $programs; do LC_ALL=C objdump -p "$file"; done | sed -n 's/.*GLIBC_\([0-9][0-9.]*\).*/\1/p' | sort -V | tail -n 1)
 gcc=$(for file in $programs; do LC_ALL=C objdump -p "$file"; done | grep -c 'NEEDED *libgcc_s' || true)
@@ -65,7 +66,7 @@ Version: $version
 Architecture: $architecture
 Maintainer: The authors of numaestro <numaestro@localhost>
 Installed-Size: $(du -k -s --exclude=DEBIAN "$root" | cut -f 1)
-Depends: libc6 (>= ${libc:-2.34})$([ "$gcc" -eq 0 ] || printf ', libgcc-s1')
+Depends: libc6 (>= ${libc:-2.17})$([ "$gcc" -eq 0 ] || printf ', libgcc-s1')
 Recommends: libgomp1
 Suggests: systemd
 Section: utils

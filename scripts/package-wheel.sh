@@ -27,7 +27,7 @@ if ! has_hatchling; then
 fi
 
 # A command for machines with C libraries from the one on that its symbols ask for, if it needs only libraries that every such machine has
-# (the rule of manylinux_2_N); else for machines like this one. The shim within the command was compiled beside it, by the same compiler.
+# (the rule of manylinux_2_N); else for machines like this one. What the command carries was compiled beside it, by the same compiler.
 platform() {
     local machine needed libc
     machine=$(uname -m)
@@ -35,6 +35,9 @@ platform() {
     libc=$(LC_ALL=C objdump -p "$@" 2>/dev/null | sed -n 's/.*GLIBC_2\.\([0-9]*\).*/\1/p' | sort -n | tail -n 1)
     if [ -z "$libc" ] || grep -qvxE 'lib(c|m|dl|rt|pthread)\.so\.[0-9]|libgcc_s\.so\.1|ld-linux.*' <<<"$needed"; then
         echo "linux_$machine"
+    elif [ "$libc" -le 17 ]; then
+        # The name that every pip knows.
+        echo "manylinux_2_17_$machine.manylinux2014_$machine"
     else
         echo "manylinux_2_${libc}_$machine"
     fi
@@ -42,9 +45,8 @@ platform() {
 
 cp "$command" "$scratch/numaestro"
 chmod 755 "$scratch/numaestro"
-parts=("$scratch/numaestro")
-for library in build/client/libnumaestro_*.so; do [ ! -e "$library" ] || parts+=("$library"); done
-NUMAESTRO_PLATFORM=$(platform "${parts[@]}")
+shopt -s nullglob
+NUMAESTRO_PLATFORM=$(platform "$scratch/numaestro" build/client/*.so)
 NUMAESTRO_COMMAND=$scratch/numaestro
 if command -v strip >/dev/null 2>&1; then strip --strip-unneeded "$scratch/numaestro"; fi
 # The time of everything in the wheel; zip knows none before 1980.

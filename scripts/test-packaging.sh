@@ -116,6 +116,17 @@ uninstalling_stays_within_the_prefix() {
     [ "$(cd "$home/x" && find . ! -type d)" = ./link ] || { tree "$home"; fail "something is left"; }
 }
 
+# Whatever glibc is here: what was built runs with 2.17.
+it_runs_with_an_old_c_library() {
+    scripts/install.sh install /usr "$scratch/old"
+    scripts/check-glibc.sh "$command" build/client/*.so $(find "$scratch/old" -type f \( -name numaestro -path '*/bin/*' -o -name '*.so' -o -name '*.so.*' \))
+    # The check sees what was linked in the usual way on a newer system.
+    if command -v gcc >/dev/null && ldd --version | head -n 1 | grep -qE '2\.(3[4-9]|[4-9][0-9])$'; then
+        echo "int main(void) { return 0; }" | gcc -x c - -o "$scratch/usual"
+        ! scripts/check-glibc.sh "$scratch/usual" || fail "a program of this system is not told from one for 2.17"
+    fi
+}
+
 # lines_are_apart COMMAND DIRECTORY: the command has no lines for debuggers, and the file that it names has them.
 lines_are_apart() {
     local build file
@@ -187,6 +198,7 @@ the_package_is_in_order() {
     ! find "$scratch/raw/usr/share/man" -type f ! -name '*.gz' | grep . || fail "a page is not compressed"
     for file in copyright changelog.gz; do [ -s "$scratch/raw/usr/share/doc/numaestro/$file" ] || fail "no $file"; done
     "$scratch/raw/usr/bin/numaestro" --version
+    [[ "$(dpkg-deb --field "$deb" Depends)," == "libc6 (>= 2.17),"* ]] || fail "it wants more than glibc 2.17: $(dpkg-deb --field "$deb" Depends)"
     [ ! -e "$scratch/raw/usr/lib/debug" ] || fail "lines for debuggers are in it"
     dpkg-deb --raw-extract "$scratch"/a/*.ddeb "$scratch/lines"
     lines_are_apart "$scratch/raw/usr/bin/numaestro" "$scratch/lines/usr/lib/debug"
@@ -230,6 +242,7 @@ check below_a_home_directory
 check installed_copies_have_what_they_promise
 check a_copy_is_uninstalled_alone
 check uninstalling_stays_within_the_prefix
+if command -v objdump >/dev/null 2>&1; then check it_runs_with_an_old_c_library; else echo "skipped it_runs_with_an_old_c_library: no objdump here"; fi
 if command -v dpkg-deb >/dev/null 2>&1 && command -v objdump >/dev/null 2>&1; then
     check packages_are_the_same_every_time
     check the_package_is_in_order

@@ -93,11 +93,12 @@ it_is_in_order() {
 its_platform_is_true() {
     local wheel
     wheel=$(echo "$scratch"/a/*.whl)
-    case $wheel in *-manylinux_*) ;; *) skip "its name promises no more than this machine" ;; esac
+    # It runs wherever glibc 2.17 or newer is; older versions of pip know the second name only.
+    [[ $wheel == *-none-"manylinux_2_17_$(uname -m).manylinux2014_$(uname -m).whl" ]] || fail "$wheel"
     build/venv-wheel/bin/python -c 'import auditwheel' 2>/dev/null ||
         timeout 200 build/venv-wheel/bin/pip install -q --disable-pip-version-check --only-binary :all: auditwheel || skip "pip could not fetch auditwheel"
     build/venv-wheel/bin/auditwheel show "$wheel" | tr '\n' ' ' >"$scratch/audit"
-    grep -qF "platform tag: \"$(sed 's/.*-none-\(.*\)\.whl/\1/' <<<"$wheel")\"" "$scratch/audit" || fail "$(cat "$scratch/audit")"
+    grep -qF "platform tag: \"manylinux_2_17_$(uname -m)\"" "$scratch/audit" || fail "$(cat "$scratch/audit")"
 }
 
 its_types_are_strict() {

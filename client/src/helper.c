@@ -17,6 +17,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+// Linux 5.9; headers may be older than the kernel that the program will run on.
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
 #ifndef CLOSE_RANGE_UNSHARE
 #define CLOSE_RANGE_UNSHARE (1U << 1)
 #endif

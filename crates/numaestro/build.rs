@@ -19,7 +19,7 @@ fn main() {
     let out = std::env::var("OUT_DIR").expect("cargo sets OUT_DIR");
     let manifest = std::env::var("CARGO_MANIFEST_DIR").expect("cargo sets CARGO_MANIFEST_DIR");
     let client = Path::new(&manifest).join("../../client");
-    for place in ["Makefile", "fold", "include", "src", "shim", "stub"] {
+    for place in ["Makefile", "fold", "glibc", "include", "src", "shim", "stub"] {
         println!("cargo::rerun-if-changed={}", client.join(place).display());
     }
     let build = Path::new(&out).join("client");
@@ -35,6 +35,8 @@ fn main() {
         content.write(&bytes);
     }
     println!("cargo::rustc-env=NUMAESTRO_SHIM_CONTENT={:016x}", content.finish());
+    // The command needs no newer C library than the shim: it is linked against the same one.
+    println!("cargo::rustc-link-arg-bins=@{}", build.join("glibc/flags").display());
     demo(Path::new(&out), &Path::new(&manifest).join("../../kernels"), &build.join("glibc/flags"));
 }
 
