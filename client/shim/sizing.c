@@ -131,6 +131,13 @@ void nm_sizing_answer(const void *caller, pid_t tid, size_t bytes, void *mask)
     } else if (bits_of(&set) < most) {
         widen(&set);
         told = true;
+    } else {
+        /* Nobody is told more than the allowed set. */
+        struct nm_cpuset all;
+        if (nm_whole(&all))
+            all = both(&set, &all);
+        if (bits_of(&all) > 0)
+            set = all;
     }
     memcpy(mask, set.words, bytes < sizeof set.words ? bytes : sizeof set.words);
 }
