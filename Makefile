@@ -14,7 +14,8 @@ made = $(if $(wildcard $(1)/Makefile),+$(MAKE) -s -j$(JOBS) -C $(1))
 
 help:
 	@echo "make demo                see on this machine what numaestro gains (under a minute after the build)"
-	@echo "make test                install what the tests need, build everything, run every test"
+	@echo "make test                install what the tests need, build everything, run every suite; ONLY=rust-pure for one"
+	@echo "make test-quick          the unit tests and those of the crates without processes: for work on a change"
 	@echo "make test-fresh          in a new root of Debian: build, demo, install, use, uninstall; SUITE=\"bookworm trixie\" for other releases"
 	@echo "make build               the command, the client library and the load programs"
 	@echo "make test-numa           boot guests with several NUMA nodes and test in them; BOOT=four ONLY=text for a part, ONLY=validate- for the simulator"
@@ -84,7 +85,11 @@ sim-bench: packages
 
 test: test-packages
 	@$(MAKE) --no-print-directory venv client spank kernels test-programs
-	@scripts/run-tests.sh
+	@ONLY='$(ONLY)' scripts/run-tests.sh
+
+# The selection of packages that all tests have, so nothing is compiled again for the others.
+test-quick: packages
+	@ONLY='quick-*' scripts/run-tests.sh
 
 # A machine on which nothing is installed: what a newcomer types, as root and as a user with sudo.
 test-fresh: rust
@@ -94,7 +99,7 @@ test-fresh: rust
 # Guests are emulated: they need no rights and no KVM. Where they cannot be, a line says so, and that they are skipped.
 test-numa: packages
 	@$(MAKE) --no-print-directory kernels binaries
-	@$(CARGO) build --quiet -p numaestro-guest
+	@$(CARGO) build --quiet $(foreach program,numaestro-guest guest-inside guest-load,--bin $(program)) --workspace
 	@target/debug/numaestro-guest test $(if $(BOOT),--boot $(BOOT)) $(if $(ONLY),--only $(ONLY)) $(GUEST_FLAGS) || [ $$? -eq 77 ]
 
 spank:
@@ -104,19 +109,19 @@ spank:
 test-mpi: rust
 	@scripts/install-packages.sh mpi
 	@$(MAKE) --no-print-directory test-programs
-	$(CARGO) test -p numaestro --test mpi -- --test-threads=1
+	$(CARGO) test --workspace --test mpi -- --test-threads=1
 
 # One test at a time: each has a cluster of its own.
 test-slurm: rust
 	@scripts/install-packages.sh slurm
 	@$(MAKE) --no-print-directory client spank kernels
-	$(CARGO) test -p numaestro --test slurm -- --test-threads=1
+	$(CARGO) test --workspace --test slurm -- --test-threads=1
 
 # One test at a time: they look at who runs where.
 test-containers: rust
 	@scripts/install-packages.sh containers
 	@$(MAKE) --no-print-directory venv client kernels
-	$(CARGO) test -p numaestro --test containers -- --test-threads=1
+	$(CARGO) test --workspace --test containers -- --test-threads=1
 
 check: packages
 	$(CARGO) fmt --all --check

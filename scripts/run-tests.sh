@@ -7,23 +7,42 @@
 # error where CI=true is set: a test must not go missing because something is not there that should
 # be. Elsewhere it is only named.
 #
+# ONLY is a pattern for the names of the suites to be run, such as rust-pure or 'numa-*'. COMMAND is
+# another build of the command to be packaged than the one that the tests have made.
+#
 # The load programs and the test programs must be built before (`make test` does that). The output
 # of each suite is kept below build/test-logs.
 set -u -o pipefail
 cd "$(dirname "$0")/.." || exit 1
+only=${ONLY:-*}
+# Tests that run make are told nothing of the make around them.
+unset ONLY MAKEFLAGS MFLAGS MAKELEVEL
+export COMMAND=${COMMAND:-target/debug/numaestro}
 logs=build/test-logs
 rm -rf "$logs"
 mkdir -p "$logs"
 : >"$logs/skips"
-passed=0 failed=0 skipped=0
+passed=0 failed=0 skipped=0 names=()
 # The same cases every time, so that a change is judged by what it changes. New ones have a suite of
 # their own, fresh-cases.
 export PROPTEST_RNG_SEED="${PROPTEST_RNG_SEED:-20261122}"
 
+# wanted NAME...: whether one of these suites is asked for.
+wanted() {
+    local name
+    for name; do
+        # shellcheck disable=SC2053 # It is a pattern.
+        [[ $name != $only ]] || return 0
+    done
+    return 1
+}
+
 # suite NAME COMMAND...: a suite that hangs is a failed suite.
 suite() {
-    local name=$1 status counts skips
+    local name=$1 status counts skips begin=$SECONDS
     shift
+    names+=("$name")
+    wanted "$name" || return 0
     echo "== $name: $*"
     timeout --kill-after=10 "${SUITE_SECONDS_MAX:-1200}" "$@" </dev/null 2>&1 | tee "$logs/$name.log"
     status=$?
@@ -34,7 +53,7 @@ suite() {
     [ "${counts[*]}" != "0 0 0" ] || { echo "FAILED $name: nothing was run"; counts[1]=1; }
     [ "$status" -eq 124 ] && echo "== $name took too long and was ended"
     passed=$((passed + counts[0])) failed=$((failed + counts[1])) skipped=$((skipped + counts[2]))
-    echo "== $name: ${counts[0]} passed, ${counts[1]} failed, ${counts[2]} skipped"
+    echo "== $name: ${counts[0]} passed, ${counts[1]} failed, ${counts[2]} skipped, in $((SECONDS - begin)) s"
 }
 
 # rust_suite NAME WHICH CARGO-OPTIONS...: the test programs of the packages that start programs and
@@ -48,59 +67,40 @@ rust_suite() {
         cargo test --config 'target."cfg(unix)".runner = "scripts/test-runner.sh"' --no-fail-fast "$@"
 }
 
-# loom_suite NAME OPTIONS...: what is compiled before does not count as time of the suite.
-loom_suite() {
-    local name=$1
-    shift
-    cargo test --no-run --release "$@" || echo "== $name does not build"
-    suite "$name" cargo test --no-fail-fast --release "$@"
-}
-
 suite counting scripts/test-counting.sh
-cargo test --no-run --workspace || echo "== the tests do not build"
-# Crates without processes use every processor. Those that start programs and managers get the
-# machine for themselves, one test at a time: they look at who runs where.
+# Once, for all suites that need them; what is compiled does not count as time of a suite.
+! wanted rust-pure rust-doc fresh-cases rust-processes packaging wheel web numa-odd numa-pages ||
+    cargo test --no-run --workspace || echo "== the tests do not build"
 rust_suite rust-pure pure --workspace --lib --bins --tests
 suite rust-doc cargo test --no-fail-fast --workspace --doc
 # Other cases every time, for a minute. A round that fails prints the seed that repeats it.
 SUITE_SECONDS_MAX=600 suite fresh-cases scripts/fresh-cases.sh 60
-SUITE_SECONDS_MAX=1800 rust_suite rust-processes processes --workspace --lib --bins --tests -- --test-threads=1
-# Installing and packaging; what is compiled before does not count as time of the suite. Where every
-# change is tested (CI) there is time for one build of the command only: the one that the tests have
-# made.
-if [ "${CI:-}" = true ]; then
-    export COMMAND=target/debug/numaestro
-else
-    make -s --no-print-directory binaries || echo "== the command to be packaged does not build"
-fi
+SUITE_SECONDS_MAX=1800 rust_suite rust-processes processes --workspace --lib --bins --tests
+# Installing and packaging.
 suite packaging scripts/test-packaging.sh
 suite wheel scripts/test-wheel.sh
 suite web scripts/test-web.sh
 # The protocol of the page, and the scheduler of whole teams, under every interleaving; another
 # configuration, so another directory.
-CARGO_TARGET_DIR=build/loom RUSTFLAGS="--cfg loom" loom_suite loom -p numaestro-abi --test loom
-CARGO_TARGET_DIR=build/loom RUSTFLAGS="--cfg loom" loom_suite loom-nanothreads -p numaestro-nanothreads --lib
-# Guests with several NUMA nodes. Their programs are those that the tests of the package have made.
-# What is fetched before does not count as time of the suite.
-guest/fetch.sh || true
+loom() {
+    CARGO_TARGET_DIR=build/loom RUSTFLAGS="--cfg loom" "$@" --release -p numaestro-abi -p numaestro-nanothreads --lib --test loom
+}
+! wanted loom || loom cargo test --no-run || echo "== loom does not build"
+loom suite loom cargo test --no-fail-fast
+# A part of the guests with several NUMA nodes: the oddest machine, and homes and pages on four
+# nodes. `make test-numa` boots them all. Their programs are those that the tests of the package have
+# made. What is fetched before does not count as time of the suite.
+! wanted numa-odd numa-pages || guest/fetch.sh || true
 # guest NAME OPTIONS...: 77 says that there can be no guests here; they are counted as skipped then.
 guest() {
     local name=$1
     shift
     SUITE_SECONDS_MAX=900 suite "$name" bash -c 'target/debug/numaestro-guest test "$@" || [ $? -eq 77 ]' guest "$@"
 }
-if [ "${CI:-}" = true ]; then
-    # A part of them: the oddest machine, and homes and pages on four nodes. `make test-numa` boots
-    # all three, whole.
-    guest numa-odd --numaestro "$COMMAND" --boot odd
-    guest numa-pages --numaestro "$COMMAND" --boot four --only pages-
-else
-    SUITE_SECONDS_MAX=1200 suite numa make -s --no-print-directory test-numa
-fi
+guest numa-odd --numaestro "$COMMAND" --boot odd
+guest numa-pages --numaestro "$COMMAND" --boot four --only pages-
 suite kernels make -s -C kernels check
-if grep -qs '^check:' client/Makefile; then
-    suite client make -s -C client check
-fi
+suite client make -s -C client check
 
 # What went wrong, once more and in short: the reader of a long log looks at its end.
 complaints() {
@@ -114,6 +114,7 @@ unknown=$(scripts/check-skips.sh <"$logs/skips")
 allowed=$?
 [ $allowed -eq 0 ] || { echo "These skips are not in .ci/allowed-skips:"; echo "${unknown:-The list cannot be used.}"; }
 [ "${CI:-}" = true ] || allowed=0
+wanted "${names[@]}" || echo "No suite is called $only: ${names[*]}"
 [ "$failed" -eq 0 ] || { complaints; echo "The logs of the suites are in $logs."; }
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ] && [ $allowed -eq 0 ]

@@ -28,6 +28,17 @@ runs() {
 }
 expect "a test program of a pure crate runs once" 'pure ' "$(runs numaestro-sim)"
 expect "a test program that starts others runs once" 'processes ' "$(runs numaestro)"
+# How many tests of package $1 run at the same time; $2 was asked for.
+at_once() {
+    local which
+    for which in pure processes; do
+        env -u RUST_TEST_THREADS ${2:+RUST_TEST_THREADS=$2} NUMAESTRO_TESTS_OF=$which CARGO_PKG_NAME=$1 scripts/test-runner.sh \
+            sh -c 'echo "$RUST_TEST_THREADS"'
+    done
+}
+expect "tests that wait for others run side by side" $(($(nproc) * 2)) "$(at_once numaestro)"
+expect "tests that change their own process run one at a time" 1 "$(at_once numaestro-host)"
+expect "who asks for a number has it" 3 "$(at_once numaestro 3)"
 
 expect "a test that skips itself has not passed" '3 0 1|a::b: no root|' "$(counted <<'END'
      Running tests/one.rs (target/debug/deps/one-0123456789abcdef)

@@ -4,9 +4,15 @@
 # others. Each program is in exactly one of the two.
 #
 # usage: scripts/test-runner.sh PROGRAM ARGUMENTS...        CARGO_PKG_NAME is its package
+processors=$(nproc)
 case ${CARGO_PKG_NAME:?cargo says the package} in
-numaestro-host | numaestro-daemon | numaestro) kind=processes ;;
-*) kind=pure ;;
+# Its tests change affinity, signals and limits of the process that they all run in.
+numaestro-host) kind=processes threads=1 ;;
+# They wait more than they compute. Those that measure have the machine for themselves
+# (numaestro_skip::machine).
+numaestro-daemon | numaestro) kind=processes threads=$((processors * 2)) ;;
+*) kind=pure threads=$processors ;;
 esac
 [ "${NUMAESTRO_TESTS_OF:?pure or processes}" = "$kind" ] || exit 0
+export RUST_TEST_THREADS="${RUST_TEST_THREADS:-$threads}"
 exec "$@"

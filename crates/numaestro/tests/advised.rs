@@ -9,8 +9,8 @@ use numaestro_skip::skip;
 use numaestro_topology::CpuSet;
 use std::process::{Command, Output, Stdio};
 use support::ended;
+use support::processors;
 use support::programs::any;
-use support::{processors, turn};
 use user::{Mortal, User, json, line, start, text, until};
 
 const POLICIES: [&str; 11] =
@@ -78,7 +78,6 @@ fn check(user: &User, policy: &str, most: &str) {
 
 #[test]
 fn the_next_program_gets_what_was_advised() {
-    let _turn = turn();
     let all = processors().to_string();
     for policy in POLICIES {
         let user = User::new();
@@ -100,7 +99,6 @@ fn the_next_program_gets_what_was_advised() {
 
 #[test]
 fn a_running_team_makes_room_as_was_advised() {
-    let _turn = turn();
     if processors() < 2 {
         skip!("one processor only");
     }
@@ -122,7 +120,6 @@ fn a_running_team_makes_room_as_was_advised() {
 
 #[test]
 fn every_form_says_the_same() {
-    let _turn = turn();
     let user = User::new();
     let _manager = manager(&user, "equi");
     let said = |words: &[&str]| {
@@ -162,7 +159,6 @@ fn every_form_says_the_same() {
 
 #[test]
 fn who_would_wait_is_told_so_and_gets_75() {
-    let _turn = turn();
     let user = User::new();
     let _manager = manager(&user, "batch");
     let _all = holder(&user, &processors().to_string());
@@ -188,7 +184,6 @@ fn who_would_wait_is_told_so_and_gets_75() {
 
 #[test]
 fn without_a_manager_it_looks_at_the_machine_and_promises_nothing() {
-    let _turn = turn();
     let user = User::new();
     let seen = json(&user.output(["advise", "--json", "--mem", "1M"]));
     assert_eq!(seen["running"], false);
@@ -202,7 +197,6 @@ fn without_a_manager_it_looks_at_the_machine_and_promises_nothing() {
 
 #[test]
 fn a_program_asks_in_c_without_being_attached() {
-    let _turn = turn();
     let path = any("advised");
     let user = User::new();
     let _manager = manager(&user, "equi");

@@ -9,8 +9,8 @@ use std::process::Stdio;
 
 use numaestro_skip::skip;
 use numaestro_topology::CpuSet;
+use support::eventually;
 use support::manager::Manager;
-use support::{eventually, turn};
 
 const POLICIES: [&str; 4] = ["rr", "b2arr", "b2adss", "lqg"];
 const BUSY: &str = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done";
@@ -53,7 +53,6 @@ fn replays(policy: &str) {
 
 #[test]
 fn what_the_manager_did_is_repeated_byte_for_byte() {
-    let _turn = turn();
     let rung = numaestro_host::stop::rung();
     if !rung.works {
         skip!("programs cannot be stopped: {}", rung.detail);

@@ -181,7 +181,6 @@ fn a_killed_submake_loses_no_token_for_long() {
 
 #[test]
 fn a_build_outlives_its_manager_and_the_next_one_knows_it() {
-    let _turn = turn();
     let manager = Manager::started();
     let dir = project(40);
     let build = start(&manager, dir.path(), &["--jobserver", "--name", "build", "--", "make"]);
@@ -205,7 +204,6 @@ fn a_build_outlives_its_manager_and_the_next_one_knows_it() {
 
 #[test]
 fn what_stands_in_place_of_a_closed_pipe_is_nobodys_jobserver() {
-    let _turn = turn();
     if !has("bash") {
         skip!("bash is not here");
     }
@@ -243,7 +241,6 @@ const FRAGILE: &str = "all: one two\none:\n\t@sleep 0.3; echo text > file; echo 
 
 #[test]
 fn no_makefile_becomes_parallel_unasked() {
-    let _turn = turn();
     let manager = Manager::started();
     let dir = tempfile::tempdir().expect("a directory");
     std::fs::write(dir.path().join("Makefile"), FRAGILE).expect("written");
@@ -267,7 +264,6 @@ fn no_makefile_becomes_parallel_unasked() {
 
 #[test]
 fn a_number_of_jobs_of_the_users_is_left_alone_and_status_says_so() {
-    let _turn = turn();
     let manager = Manager::started();
     let dir = project(20);
     let build = start(&manager, dir.path(), &["--jobserver", "--name", "build", "--", "make", "-j5"]);
@@ -283,7 +279,6 @@ fn a_number_of_jobs_of_the_users_is_left_alone_and_status_says_so() {
 
 #[test]
 fn programs_that_are_no_builds_compute_the_same() {
-    let _turn = turn();
     let manager = Manager::started();
     let dir = tempfile::tempdir().expect("a directory");
     let words = ["sh", "-c", "echo $((6 * 7)); exec 7</dev/null; cat <&7; exit 3"];

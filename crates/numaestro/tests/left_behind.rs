@@ -227,7 +227,6 @@ fn programs() -> u64 {
 
 #[test]
 fn stop_leaves_nothing() {
-    let _turn = turn();
     if processors() < 2 {
         skip!("one processor only");
     }
@@ -242,7 +241,6 @@ fn stop_leaves_nothing() {
 
 #[test]
 fn release_leaves_nothing() {
-    let _turn = turn();
     if processors() < 2 {
         skip!("one processor only");
     }
@@ -264,7 +262,6 @@ fn release_leaves_nothing() {
 
 #[test]
 fn a_killed_manager_leaves_nothing() {
-    let _turn = turn();
     if processors() < 2 {
         skip!("one processor only");
     }
@@ -280,7 +277,6 @@ fn a_killed_manager_leaves_nothing() {
 /// The guard has been killed as well: `stop` does what it would have done.
 #[test]
 fn stop_cleans_up_after_a_manager_that_was_killed() {
-    let _turn = turn();
     if processors() < 2 {
         skip!("one processor only");
     }
@@ -304,7 +300,6 @@ fn stop_cleans_up_after_a_manager_that_was_killed() {
 /// The guard has been killed as well: programs with the shim need nobody.
 #[test]
 fn programs_with_the_shim_free_themselves() {
-    let _turn = turn();
     if processors() < 2 {
         skip!("one processor only");
     }
@@ -342,7 +337,6 @@ fn guards_of(manager: &Manager) -> Vec<u32> {
 
 #[test]
 fn the_guard_ends_with_an_orderly_end() {
-    let _turn = turn();
     let manager = Manager::started();
     assert_eq!(guards_of(&manager).len(), 1);
     assert!(manager.command(["stop"]).output().expect("the command runs").status.success());
@@ -352,7 +346,6 @@ fn the_guard_ends_with_an_orderly_end() {
 /// A child that is born a moment before its `run` ends has never been seen by the manager.
 #[test]
 fn the_last_born_are_not_forgotten() {
-    let _turn = turn();
     if processors() < 2 {
         skip!("one processor only");
     }
@@ -378,7 +371,6 @@ fn the_last_born_are_not_forgotten() {
 /// does.
 #[test]
 fn daemons_of_a_managed_shell_are_given_back() {
-    let _turn = turn();
     if processors() < 2 {
         skip!("one processor only");
     }
@@ -405,7 +397,6 @@ fn daemons_of_a_managed_shell_are_given_back() {
 /// the exit code says so.
 #[test]
 fn what_cannot_be_given_back_is_named() {
-    let _turn = turn();
     if processors() < 2 {
         skip!("one processor only");
     }
@@ -426,7 +417,6 @@ fn what_cannot_be_given_back_is_named() {
 /// Who waits for its turn goes on waiting under the next manager, and in the same order.
 #[test]
 fn the_queue_outlives_the_manager() {
-    let _turn = turn();
     let (manager, mut crowd) = (Manager::started(), Crowd::new("queue"));
     let order = manager.dir().join("order");
     // Each wants the whole machine, so that they run one after the other.
@@ -465,7 +455,6 @@ fn the_queue_outlives_the_manager() {
 /// An orderly end is another thing: who waits starts without a manager, as it always was.
 #[test]
 fn the_queue_ends_with_an_orderly_end() {
-    let _turn = turn();
     let (manager, mut crowd) = (Manager::started(), Crowd::new("ended"));
     let all = processors().to_string();
     crowd.add(&mut manager.command(["run", "--min", &all, "--", "sleep", "3600"]));
@@ -480,7 +469,6 @@ fn the_queue_ends_with_an_orderly_end() {
 
 #[test]
 fn a_second_manager_says_that_it_is_one() {
-    let _turn = turn();
     let manager = Manager::started();
     let before = manager.status().expect("it runs");
     let output = manager.command(["daemon", "--policy", "dss"]).output().expect("the command runs");
@@ -494,7 +482,6 @@ fn a_second_manager_says_that_it_is_one() {
 /// A stack of 64 KiB is enough for many programs, and numaestro asks for no more.
 #[test]
 fn a_small_stack_is_enough() {
-    let _turn = turn();
     let manager = Manager::new();
     for (_, path) in builds("inside") {
         let limited = |words: &[&str]| {

@@ -14,7 +14,7 @@ use support::ended::{self, Ended};
 use support::manager::{Manager, alone};
 use support::programs::builds;
 use support::shaker::Shaker;
-use support::{eventually, number, processors, turn};
+use support::{eventually, number, processors};
 
 /// The team sizes that a program may see.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -68,7 +68,6 @@ impl Case<'_> {
     /// With every compiler, with as many threads as processors and with four.
     #[track_caller]
     fn check(&self) {
-        let _turn = turn();
         let manager = Manager::started();
         let pid = manager.pid();
         let mut failures = Vec::new();
@@ -348,7 +347,6 @@ fn omp_dynamic_in_the_environment() {
 /// The class that `status` shows, and what holds the size.
 #[test]
 fn status_tells_whole_teams_from_malleable_ones() {
-    let _turn = turn();
     let manager = Manager::started();
     for (compiler, path) in builds("inside") {
         for (dynamic, class, shown) in [

@@ -11,7 +11,7 @@ use support::ended::{self, Running, gone, thread_states};
 use support::manager::{Manager, alone};
 use support::programs::{any, program};
 use support::shaker::Shaker;
-use support::{Dice, eventually, number, processors, turn};
+use support::{Dice, eventually, number, processors};
 
 /// Programs that run for `seconds`, with what they must print.
 struct Load {
@@ -61,7 +61,6 @@ fn rounds(usual: u64) -> u64 {
 
 #[test]
 fn the_manager_killed_at_any_moment_under_load() {
-    let _turn = turn();
     let manager = Manager::started();
     let mut dice = Dice::new(1);
     for round in 0..rounds(20) {
@@ -83,7 +82,6 @@ fn the_manager_killed_at_any_moment_under_load() {
 /// time.
 #[test]
 fn programs_come_back_to_the_next_manager() {
-    let _turn = turn();
     let manager = Manager::started();
     let mut programs = Vec::new();
     for name in ["inside", "persist"] {
@@ -114,7 +112,6 @@ fn programs_come_back_to_the_next_manager() {
 
 #[test]
 fn programs_and_their_wrapper_killed_at_any_moment() {
-    let _turn = turn();
     let manager = Manager::started();
     let pid = manager.pid();
     let mut dice = Dice::new(2);
@@ -138,7 +135,6 @@ fn programs_and_their_wrapper_killed_at_any_moment() {
 
 #[test]
 fn everything_killed_at_once() {
-    let _turn = turn();
     let manager = Manager::started();
     let mut dice = Dice::new(3);
     for round in 0..rounds(8) {
@@ -159,7 +155,6 @@ fn everything_killed_at_once() {
 /// it does not wait for ever.
 #[test]
 fn waiting_in_the_queue() {
-    let _turn = turn();
     let manager = Manager::started();
     let all = processors().to_string();
     let holder = ended::start(manager.command(["run", "--min", &all, "--"]).args(["sleep", "60"]));
@@ -189,7 +184,6 @@ fn waiting_in_the_queue() {
 /// Two managers must not come out of many starts at the same time, also right after a death.
 #[test]
 fn many_first_starts_at_once() {
-    let _turn = turn();
     for round in 0..rounds(5) {
         let manager = Manager::new();
         let starts: Vec<Running> = (0..8).map(|_| ended::start(&mut manager.run_command(["sleep", "0.3"]))).collect();
@@ -223,7 +217,6 @@ fn processes() -> impl Iterator<Item = (u32, String)> {
 /// right.
 #[test]
 fn a_manager_that_does_not_answer() {
-    let _turn = turn();
     let manager = Manager::started();
     let mut dice = Dice::new(4);
     let before = Load::start(&manager, "1", 2, &mut dice);
@@ -246,7 +239,6 @@ fn a_manager_that_does_not_answer() {
 
 #[test]
 fn programs_stopped_and_continued() {
-    let _turn = turn();
     let manager = Manager::started();
     let mut dice = Dice::new(5);
     let _shaker = Shaker::start(&manager);
@@ -266,7 +258,6 @@ type Leaving = fn(&std::path::Path);
 /// Whatever a dead manager, or somebody else, left in the runtime directory, the next start works.
 #[test]
 fn stale_and_garbled_files_do_not_stop_the_next_start() {
-    let _turn = turn();
     let leavings: [(&str, Leaving); 6] = [
         ("sockets that nobody listens to", |dir| {
             for name in ["attach", "control"] {
@@ -327,7 +318,6 @@ fn garble(dir: &std::path::Path, content: &[u8]) {
 /// A shim that was written only in part must not be taken for a whole one.
 #[test]
 fn a_shim_that_was_cut_is_written_again() {
-    let _turn = turn();
     let manager = Manager::started();
     let path = any("inside");
     let line = manager.run([path.as_str(), "0.05"]).stdout;
@@ -350,7 +340,6 @@ fn a_shim_that_was_cut_is_written_again() {
 /// `stop` gives back what was taken: programs go on, with all processors again.
 #[test]
 fn an_orderly_stop_restores_everything() {
-    let _turn = turn();
     let manager = Manager::started();
     let path = any("persist");
     let expected = ended::run(&mut alone([path.as_str(), "0"])).stdout;

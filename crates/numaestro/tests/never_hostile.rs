@@ -13,7 +13,7 @@ use std::time::Duration;
 use support::ended::{self, Running};
 use support::manager::{Manager, NUMAESTRO, alone};
 use support::programs::any;
-use support::{eventually, has, is_root, processors, turn};
+use support::{eventually, has, is_root, processors};
 
 fn hostile(manager: &Manager, how: &str, seconds: &str) -> Running {
     let path = any("hostile");
@@ -25,7 +25,6 @@ fn hostile(manager: &Manager, how: &str, seconds: &str) -> Running {
 /// small.
 #[track_caller]
 fn others_are_unaffected(how: &str, count: usize) {
-    let _turn = turn();
     let manager = Manager::started();
     let pid = manager.pid();
     let (inside, persist) = (any("inside"), any("persist"));
@@ -114,7 +113,6 @@ fn ignores_every_decision() {
 /// from outside.
 #[test]
 fn the_heir_of_a_program_that_does_not_react_gets_its_processors() {
-    let _turn = turn();
     if processors() < 2 {
         skip!("one processor only");
     }
@@ -161,7 +159,6 @@ fn control(manager: &Manager) -> UnixStream {
 /// Every line gets an error or a closed connection, and the manager goes on.
 #[test]
 fn nonsense_on_the_control_socket() {
-    let _turn = turn();
     let manager = Manager::started();
     let pid = manager.pid();
     let huge = format!("{{\"ask\":\"policy-set\",\"policy\":\"{}\"}}\n", "x".repeat(3_000_000));
@@ -213,7 +210,6 @@ fn nonsense_on_the_control_socket() {
 /// Connections that say nothing, or half a line, do not keep others from being heard.
 #[test]
 fn idle_and_half_spoken_connections() {
-    let _turn = turn();
     let manager = Manager::started();
     let pid = manager.pid();
     let mut idle: Vec<UnixStream> = Vec::new();
@@ -242,7 +238,6 @@ fn idle_and_half_spoken_connections() {
 /// them.
 #[test]
 fn another_user() {
-    let _turn = turn();
     if !is_root() || !has("setpriv") {
         skip!("only root can become another user, with setpriv");
     }

@@ -11,13 +11,11 @@ use support::ended;
 use support::manager::{Manager, alone};
 use support::programs::{program, python, source};
 use support::shaker::Shaker;
-use support::turn;
 
 const SECONDS: &str = "0.7";
 
 #[track_caller]
 fn same_result(what: &str, words: &[&str], options: &[&str]) {
-    let _turn = turn();
     let manager = Manager::started();
     for threads in ["", "4"] {
         let set = |command: &mut std::process::Command| {
@@ -85,7 +83,6 @@ fn rayon_and_standard_threads() {
     let me = std::env::current_exe().expect("this program");
     let me = me.to_str().expect("a plain path");
     for pool in ["pool_of_rayon", "pool_of_standard_threads"] {
-        let _turn = turn();
         let manager = Manager::started();
         let _shaker = Shaker::start(&manager);
         let steered = manager.run([me, "--exact", pool, "--ignored", "--nocapture"]);

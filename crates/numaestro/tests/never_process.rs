@@ -21,7 +21,6 @@ const SECONDS: &str = "0.5";
 /// do alone.
 #[track_caller]
 fn same_result(name: &str, arguments: &[&str]) {
-    let _turn = turn();
     let manager = Manager::started();
     let mut ran = false;
     for (compiler, path) in builds(name) {
@@ -105,7 +104,6 @@ fn libraries_that_come_and_go() {
 /// Python loads its modules in this way: the runtime comes long after the start.
 #[test]
 fn teams_of_libraries_that_come_late_are_folded_in_user_space() {
-    let _turn = turn();
     let manager = Manager::started();
     let late = builds("plugin.so").into_iter().map(|(compiler, plugin)| (compiler, format!("keep:{plugin}")));
     let private =
@@ -138,7 +136,6 @@ fn surroundings(ended: &Ended) -> BTreeSet<String> {
 
 #[test]
 fn surroundings_are_the_programs_own() {
-    let _turn = turn();
     let manager = Manager::started();
     for (compiler, path) in builds("surroundings") {
         let words = [path.as_str(), "7", "two words", "--help", "-v", ""];
@@ -160,7 +157,6 @@ fn surroundings_are_the_programs_own() {
 /// other parent.
 #[test]
 fn odd_surroundings_are_inherited() {
-    let _turn = turn();
     let manager = Manager::started();
     let path = any("surroundings");
     let shells = [
@@ -194,7 +190,6 @@ fn odd_surroundings_are_inherited() {
 
 #[test]
 fn exit_codes_and_deaths_are_passed_on() {
-    let _turn = turn();
     let manager = Manager::started();
     for (script, code) in [
         ("exit 0", 0),
@@ -225,7 +220,6 @@ fn command_line(pid: u32) -> String {
 /// do two of them.
 #[test]
 fn wrappers() {
-    let _turn = turn();
     let manager = Manager::started();
     for (_, path) in builds("inside") {
         let once = ended::run(&mut alone([path.as_str(), "0.05"])).stdout;
@@ -257,7 +251,6 @@ fn wrappers() {
 /// Pipes, a reader that goes away, and a program in the background of a shell that ends before it.
 #[test]
 fn pipelines() {
-    let _turn = turn();
     let manager = Manager::started();
     let path = any("inside");
     let line = ended::run(&mut alone([path.as_str(), "0.05"])).stdout;
@@ -311,7 +304,6 @@ fn a_setuid_program() {
 
 #[test]
 fn programs_without_the_shim() {
-    let _turn = turn();
     let manager = Manager::started();
     let mut ran = false;
     for name in ["inside-static", "inside-32", "threads-musl"] {

@@ -9,7 +9,7 @@ use std::process::Command;
 use support::ended::{self, Ended, Running};
 use support::manager::{Manager, NUMAESTRO, alone};
 use support::programs::{COMPILERS, any, builds, torture};
-use support::{eventually, hang, has, is_root, number, processors, turn};
+use support::{beside, eventually, hang, has, is_root, number, processors, turn};
 
 /// One line of `inside`.
 fn right_line() -> (String, String) {
@@ -56,7 +56,6 @@ fn more_programs_than_processors() {
 /// Its first team has one thread; the manager must not take that for its largest for ever.
 #[test]
 fn a_program_that_begins_with_one_thread() {
-    let _turn = turn();
     let manager = Manager::started();
     let most = processors().min(4) as u32;
     if most < 2 {
@@ -94,7 +93,6 @@ fn very_many_programs_at_once() {
 /// With so few descriptors that a program alone can just start, or cannot.
 #[test]
 fn no_free_descriptors_for_the_program() {
-    let _turn = turn();
     let manager = Manager::started();
     let (path, line) = right_line();
     let mut ran = Vec::new();
@@ -126,7 +124,6 @@ fn same_end(what: &str, line: &str, bare: &Ended, steered: &Ended) -> bool {
 /// there is room again.
 #[test]
 fn no_free_descriptors_for_the_manager() {
-    let _turn = turn();
     let manager = Manager::new();
     let (path, line) = right_line();
     // The manager that this run starts inherits the limit.
@@ -145,7 +142,6 @@ fn no_free_descriptors_for_the_manager() {
 
 #[test]
 fn little_memory() {
-    let _turn = turn();
     let manager = Manager::started();
     let (path, line) = right_line();
     let mut ran = Vec::new();
@@ -242,7 +238,6 @@ impl Drop for ForNobody {
 /// missing.
 #[test]
 fn nowhere_to_be() {
-    let _turn = turn();
     let manager = Manager::started();
     let (path, line) = right_line();
     let places = [
@@ -266,7 +261,6 @@ fn nowhere_to_be() {
 
 #[test]
 fn without_a_runtime_directory_of_the_session() {
-    let _turn = turn();
     let manager = Manager::new();
     let (path, line) = right_line();
     // `TMPDIR` keeps this manager apart from one that the user of this machine may have.
@@ -284,7 +278,6 @@ fn without_a_runtime_directory_of_the_session() {
 
 #[test]
 fn without_proc() {
-    let _turn = turn();
     let namespace = |script: &str| {
         let mut command = alone(["unshare"]);
         command.args(["-m", "bash", "-c", script]);
@@ -306,7 +299,7 @@ fn without_proc() {
 
 #[test]
 fn a_full_disk() {
-    let _turn = turn();
+    let _beside = beside();
     let namespace = |script: &str| {
         let mut command = alone(["unshare"]);
         command.args(["-m", "bash", "-c", script]);
@@ -325,7 +318,6 @@ fn a_full_disk() {
 /// As in a container that was given one processor.
 #[test]
 fn one_processor() {
-    let _turn = turn();
     if !has("taskset") {
         skip!("taskset is not here");
     }
@@ -350,7 +342,6 @@ fn one_processor() {
 /// A program that the user confined to one processor stays there, whatever the manager has.
 #[test]
 fn one_processor_for_one_program() {
-    let _turn = turn();
     if !has("taskset") {
         skip!("taskset is not here");
     }

@@ -100,7 +100,6 @@ fn numbers(asker: &[String], mut told: Vec<usize>) -> Vec<usize> {
 
 #[test]
 fn a_pool_is_sized_for_all_that_the_program_may_ever_have() {
-    let _turn = turn();
     if processors() < 2 {
         skip!("one processor only");
     }
@@ -131,7 +130,6 @@ fn ask_of_rust() {
 
 #[test]
 fn the_kernel_tells_the_truth_and_the_machine_stays_the_machine() {
-    let _turn = turn();
     if processors() < 2 {
         skip!("one processor only");
     }
@@ -162,7 +160,6 @@ fn the_kernel_tells_the_truth_and_the_machine_stays_the_machine() {
 /// Who binds itself and then becomes another program has said where that one is to run.
 #[test]
 fn what_is_bound_by_taskset_is_told_so() {
-    let _turn = turn();
     if processors() < 2 {
         skip!("one processor only");
     }

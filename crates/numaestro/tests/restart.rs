@@ -12,7 +12,7 @@ use std::time::Duration;
 use support::ended::{self, gone};
 use support::manager::{Manager, alone};
 use support::programs::any;
-use support::{Dice, eventually, number, processors, turn};
+use support::{Dice, eventually, number, processors};
 
 fn cpus(app: &AppStatus) -> CpuSet {
     app.cpus.parse().unwrap_or_default()
@@ -43,7 +43,6 @@ fn kernel_says(pid: u32) -> CpuSet {
 
 #[test]
 fn killed_again_and_again() {
-    let _turn = turn();
     if processors() < 2 {
         skip!("one processor only");
     }

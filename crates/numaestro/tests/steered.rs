@@ -56,7 +56,6 @@ fn on_one(manager: &Manager, words: &[&str]) -> Command {
 
 #[test]
 fn the_library_that_owns_the_regions_is_named() {
-    let _turn = turn();
     let manager = Manager::started();
     let Some(plugin) = program("gcc", "plugin.so") else { skip!("no gcc that makes OpenMP libraries") };
     let loader = any("loader");
@@ -72,7 +71,6 @@ fn the_library_that_owns_the_regions_is_named() {
 
 #[test]
 fn the_program_itself_is_one_of_them_and_may_follow() {
-    let _turn = turn();
     if processors() == 1 {
         skip!("one processor only");
     }
@@ -90,7 +88,6 @@ fn the_program_itself_is_one_of_them_and_may_follow() {
 /// The class is that of the regions, whatever setters are called beside.
 #[test]
 fn a_setter_beside_regions_changes_no_class() {
-    let _turn = turn();
     let Some(python) = python() else { skip!("no Python that has NumPy; NUMAESTRO_PYTHON names one") };
     let Some(plugin) = program("gcc", "plugin.so") else { skip!("no gcc that makes OpenMP libraries") };
     let manager = Manager::started();
@@ -109,7 +106,6 @@ fn a_setter_beside_regions_changes_no_class() {
 
 #[test]
 fn onetbb_is_set() {
-    let _turn = turn();
     let Some(tbb) = program("gcc", "tbb") else { skip!("no oneTBB for gcc") };
     let manager = Manager::started();
     let (app, _) = seen(&manager, &mut on_one(&manager, &[&tbb, SECONDS]), |app| is(app, "libtbb", "set"));
@@ -136,7 +132,6 @@ fn libraries_of_onetbb() -> Vec<(&'static str, Option<std::path::PathBuf>)> {
 /// came for two of four programs.
 #[test]
 fn programs_that_wait_for_the_end_of_workers_end() {
-    let _turn = turn();
     let has_layer = |python: &str| {
         let mut command = Command::new(python);
         command.args(["-c", "import numba.np.ufunc.tbbpool"]).output().is_ok_and(|output| output.status.success())
@@ -159,7 +154,6 @@ fn programs_that_wait_for_the_end_of_workers_end() {
 /// signals, and only two threads are ours.
 #[test]
 fn a_pool_that_a_setter_fills_is_the_programs_own() {
-    let _turn = turn();
     let Some(python) = python() else { skip!("no Python that has NumPy; NUMAESTRO_PYTHON names one") };
     if processors() == 1 {
         skip!("one processor only");
@@ -198,7 +192,6 @@ fn a_pool_that_a_setter_fills_is_the_programs_own() {
 /// says so itself.
 #[test]
 fn a_thread_that_a_library_starts_for_us_is_the_programs_own() {
-    let _turn = turn();
     let Some(tbb) = program("gcc", "tbb") else { skip!("no oneTBB for gcc") };
     if processors() == 1 {
         skip!("one processor only");
@@ -244,7 +237,6 @@ fn with_profile<'a>(command: &'a mut Command, dir: &Path) -> &'a mut Command {
 /// `OpenBLAS` counts its processors at its start: it is to lose one afterwards.
 #[test]
 fn a_profile_leaves_a_library_alone() {
-    let _turn = turn();
     let Some(python) = python() else { skip!("no Python that has NumPy; NUMAESTRO_PYTHON names one") };
     if processors() == 1 {
         skip!("one processor only");
@@ -280,7 +272,6 @@ fn a_profile_leaves_a_library_alone() {
 
 #[test]
 fn a_library_of_openmp_that_is_left_alone_is_folded_by_the_kernel() {
-    let _turn = turn();
     let manager = Manager::started();
     let inside = any("inside");
     let dir = profile(&manager, &["inside=leave"], &inside);
@@ -316,7 +307,6 @@ fn a_profile_has_questions_answered_with_the_allocation() {
 /// The library's own setter, called by the program, has the last word.
 #[test]
 fn the_programs_own_number_wins() {
-    let _turn = turn();
     if processors() < 2 {
         skip!("one processor only");
     }

@@ -1,5 +1,5 @@
-//! How a test says that it cannot run on this machine: [`skip!`] ends it, [`part`] leaves one case
-//! of it out.
+//! What a test says of the machine. That it cannot run here: [`skip!`] ends it, [`part`] leaves one
+//! case of it out. That it needs the machine for itself: [`machine::alone`].
 //!
 //! Cargo's harness knows tests that pass and tests that fail. A test that returns early would count
 //! as passed. So both write one line to standard error, past the harness, which keeps what a
@@ -13,6 +13,8 @@
 //! `scripts/count-tests.awk` reads these lines: it takes the first kind from the passed tests and
 //! adds it to the skipped ones. `scripts/check-skips.sh` compares both kinds with the list of skips
 //! that are allowed, `.ci/allowed-skips`.
+
+pub mod machine;
 
 use std::io::Write as _;
 

@@ -6,7 +6,7 @@ use std::process::{Child, Command};
 use numaestro_abi::control::{AppName, Class, Options, Reply, Request};
 use numaestro_skip::skip;
 
-use crate::stage::{Stage, wait_for};
+use crate::stage::{Stage, turn, wait_for};
 
 /// Ends with the test.
 struct Program(Child);
@@ -150,6 +150,7 @@ fn a_run_is_on_its_processors_before_it_is_answered() {
 
 #[test]
 fn a_hog_that_never_asked_is_left_a_processor() {
+    let _turn = turn();
     let stage = Stage::new("");
     let all = stage.processors();
     if all < 2 {

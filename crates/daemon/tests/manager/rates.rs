@@ -10,7 +10,7 @@ use numaestro_abi::page::flag;
 use numaestro_skip::skip;
 use numaestro_topology::CpuSet;
 
-use crate::stage::{Client, Stage, check_journal, wait_for};
+use crate::stage::{Client, Stage, check_journal, turn, wait_for};
 use crate::turns::crowd;
 
 /// A manager that believes the rates in a file, with a journal beside it.
@@ -193,6 +193,7 @@ fn nothing_is_sensed_unless_the_policy_wants_it() {
 
 #[test]
 fn what_the_machine_carries_is_measured_where_nobody_says_it() {
+    let _turn = turn();
     let told = Told::new("b2arr", "");
     let mut client = told.stage.client();
     client.hello(2);

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
-use crate::stage::{Stage, example, wait_for};
+use crate::stage::{Stage, example, turn, wait_for};
 use numaestro_abi::control::{AppName, AppStatus, Options, Reply, Request};
 use numaestro_host::procfs;
 use numaestro_skip::skip;
@@ -59,7 +59,9 @@ impl Drop for Programs {
     }
 }
 
+/// A rule of one test would adopt the programs of another, so each has the machine for itself.
 fn stage(rules: &str) -> Stage {
+    let _turn = turn();
     Stage::new(&format!("unmanaged = false\n{rules}"))
 }
 
@@ -213,6 +215,7 @@ fn without_notices_it_looks_by_itself_and_says_so() {
         skip!("no user namespaces here");
     }
     let mut programs = Programs::new();
+    let _turn = turn();
     let mut stage = Stage::empty("unmanaged = false\n[[rules]]\ncommand = \"late\"\n");
     stage.start_under(Command::new("unshare").arg("-r").arg(example("manager")));
     assert!(stage.log().contains("programs are looked for every 10 s"), "{}", stage.log());

@@ -12,6 +12,7 @@ use numaestro_daemon::Connection;
 use numaestro_engine::journal;
 use numaestro_host::rundir::RuntimeDir;
 use numaestro_sim::world::Played;
+use numaestro_skip::machine::{self, Held};
 
 /// Long enough for any machine; reached only by a failure.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -43,6 +44,8 @@ pub fn check_journal(journal: &Path) {
 /// See the file's header.
 pub struct Stage {
     root: tempfile::TempDir,
+    /// Goes when its manager has ended.
+    _beside: Held,
     /// Managers so far: each has a journal of its own.
     managers: u32,
     pub manager: Option<Child>,
@@ -65,14 +68,20 @@ pub fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     }
 }
 
+/// This test measures, or looks at who runs where: no other one runs meanwhile.
+pub fn turn() -> Held {
+    machine::alone(env!("CARGO_TARGET_TMPDIR"))
+}
+
 impl Stage {
     /// A directory with this configuration, and no manager yet.
     pub fn empty(config: &str) -> Self {
+        let beside = machine::beside(env!("CARGO_TARGET_TMPDIR"));
         let root = tempfile::tempdir().unwrap();
         let dir = RuntimeDir::open(root.path().join("n")).unwrap();
         std::fs::write(dir.file("config.toml"), config).unwrap();
         std::fs::create_dir(root.path().join("journals")).unwrap();
-        Self { root, managers: 0, manager: None }
+        Self { root, _beside: beside, managers: 0, manager: None }
     }
 
     /// With a running manager.

@@ -10,11 +10,4 @@ mod runtime;
 #[path = "../user/mod.rs"]
 mod user;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
-static TURN: Mutex<()> = Mutex::new(());
-
-/// One test at a time: each wants the machine's processors for its own manager.
-fn turn() -> MutexGuard<'static, ()> {
-    TURN.lock().unwrap_or_else(PoisonError::into_inner)
-}
+use user::turn;

@@ -1,7 +1,7 @@
 //! What a page is told while things happen, and what it may change.
 
 use crate::server::{Dashboard, manager, names, program, steps};
-use crate::user::{User, json, until};
+use crate::user::{User, json, turn, until};
 use std::time::{Duration, Instant};
 
 #[test]
@@ -39,6 +39,7 @@ fn a_page_is_told_what_was_and_what_comes() {
 
 #[test]
 fn letters_are_those_of_status_and_follow_at_once() {
+    let _turn = turn();
     let user = User::new();
     let _manager = manager(&user);
     let first = program(&user, "first");
@@ -64,6 +65,7 @@ fn letters_are_those_of_status_and_follow_at_once() {
 
 #[test]
 fn a_decision_is_told_at_once() {
+    let _turn = turn();
     let user = User::new();
     let _manager = manager(&user);
     let dashboard = Dashboard::of(&user);
@@ -80,7 +82,7 @@ fn a_decision_is_told_at_once() {
         })
         .collect();
     times.sort();
-    // It is asked every 40 ms; the bound is wide because other tests run beside this one.
+    // It is asked every 40 ms; the bound is wide because others may use the machine.
     assert!(times[4] < Duration::from_millis(400), "{times:?}");
 }
 

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use numaestro_skip::machine::{self, Held};
+
 const SYSTEMD: &str = "/usr/lib/systemd/systemd";
 /// Reached only by a failure: a loaded machine takes seconds.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -41,6 +43,8 @@ pub struct Machine {
     /// A controller that was turned on for our group, and where.
     lent: Option<(PathBuf, String)>,
     root: tempfile::TempDir,
+    /// Its group has a fixed name, and a controller may be turned on for the whole machine.
+    _turn: Held,
 }
 
 /// Waits until `look` finds something.
@@ -109,6 +113,7 @@ impl Machine {
         if !tried.status.success() {
             return Err(format!("no namespaces here: {}", String::from_utf8_lossy(&tried.stderr).trim()));
         }
+        let turn = machine::alone(env!("CARGO_TARGET_TMPDIR"));
         let root = tempfile::tempdir().unwrap();
         let group = tree.join(format!("numaestro-test-{}", std::process::id()));
         std::fs::create_dir(&group).map_err(|error| format!("no cgroup of its own: {error}"))?;
@@ -134,7 +139,7 @@ impl Machine {
             .spawn()
             .unwrap();
         let lent = lend_controller(&tree, &group);
-        let mut machine = Self { outer, pid: 0, group, lent, root };
+        let mut machine = Self { outer, pid: 0, group, lent, root, _turn: turn };
         let begun = Instant::now();
         loop {
             if machine.find() && machine.systemctl(&["is-active", "basic.target"]).status.success() {

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use numaestro_skip::machine::{self, Held};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
 use crate::boot::wait_for;
@@ -24,6 +25,7 @@ pub struct StandIn {
     attach: OwnedFd,
     notices: UnixDatagram,
     pub manager: Option<Child>,
+    _beside: Held,
 }
 
 fn listening(path: &std::path::Path, kind: SocketType) -> OwnedFd {
@@ -37,6 +39,7 @@ fn listening(path: &std::path::Path, kind: SocketType) -> OwnedFd {
 impl StandIn {
     /// With these settings, and no manager yet.
     pub fn new(config: &str) -> Self {
+        let beside = machine::beside(env!("CARGO_TARGET_TMPDIR"));
         let root = tempfile::tempdir().unwrap();
         let dir = root.path().join("n");
         std::fs::create_dir(&dir).unwrap();
@@ -48,7 +51,7 @@ impl StandIn {
             listening(&dir.join("control"), SocketType::STREAM),
             listening(&dir.join("attach"), SocketType::SEQPACKET),
         );
-        Self { root, control, attach, notices, manager: None }
+        Self { root, control, attach, notices, manager: None, _beside: beside }
     }
 
     pub fn dir(&self) -> PathBuf {

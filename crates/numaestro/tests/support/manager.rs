@@ -1,8 +1,9 @@
 //! A manager in a temporary directory, spoken to with the command only.
 
 use super::ended::{self, Ended};
-use super::eventually;
+use super::{beside, eventually};
 use numaestro_abi::control::{Reply, Request, Status};
+use numaestro_skip::machine::Held;
 use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Write};
@@ -53,12 +54,15 @@ fn settle(command: &mut Command) {
 /// A directory in which a manager runs or will run.
 pub struct Manager {
     dir: tempfile::TempDir,
+    /// Goes when its manager has ended.
+    _beside: Held,
 }
 
 impl Manager {
     /// Only the directory: the first `run` starts the manager.
     pub fn new() -> Self {
-        Self { dir: tempfile::Builder::new().prefix("numaestro-test-").tempdir().expect("a temporary directory") }
+        let dir = tempfile::Builder::new().prefix("numaestro-test-").tempdir().expect("a temporary directory");
+        Self { dir, _beside: beside() }
     }
 
     /// With a manager that runs already.

@@ -11,7 +11,7 @@ pub mod manager;
 pub mod programs;
 pub mod shaker;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use numaestro_skip::machine::{self, Held};
 use std::time::{Duration, Instant};
 
 /// After this long without an end, something hangs. Generous, because the machine may be shared: a
@@ -20,11 +20,15 @@ pub fn hang() -> Duration {
     Duration::from_secs(number("NUMAESTRO_TEST_HANG", 60))
 }
 
-static TURN: Mutex<()> = Mutex::new(());
+/// This test measures, or looks at who runs where: no other one runs meanwhile.
+#[track_caller]
+pub fn turn() -> Held {
+    machine::alone(env!("CARGO_TARGET_TMPDIR"))
+}
 
-/// One test at a time: each wants the machine's processors for its own manager.
-pub fn turn() -> MutexGuard<'static, ()> {
-    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+/// This test shares the machine with others, unless it has its [`turn`].
+pub fn beside() -> Held {
+    machine::beside(env!("CARGO_TARGET_TMPDIR"))
 }
 
 /// Waits until `condition` holds; false if it does not within [`hang`].

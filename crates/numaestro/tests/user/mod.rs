@@ -3,21 +3,31 @@
 //! Every user has a manager of their own, which ends with them.
 #![allow(dead_code)] // Every test program uses its part of this.
 
+use numaestro_skip::machine::{self, Held};
 use std::ffi::OsStr;
 use std::io::Read;
 use std::process::{Child, Command, Output, Stdio};
 use tempfile::TempDir;
 
+/// This test measures, or looks at who runs where: no other one runs meanwhile.
+#[track_caller]
+pub fn turn() -> Held {
+    machine::alone(env!("CARGO_TARGET_TMPDIR"))
+}
+
 /// A user with a runtime directory, a home, and nothing else.
 pub struct User {
     /// Everything of this user is below it.
     pub place: TempDir,
+    /// Goes when its manager has ended.
+    _beside: Held,
 }
 
 impl User {
     /// An empty place.
     pub fn new() -> Self {
-        Self { place: tempfile::Builder::new().prefix("nm").tempdir().expect("a directory") }
+        let place = tempfile::Builder::new().prefix("nm").tempdir().expect("a directory");
+        Self { place, _beside: machine::beside(env!("CARGO_TARGET_TMPDIR")) }
     }
 
     /// A path in this user's place.
