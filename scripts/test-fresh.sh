@@ -269,7 +269,8 @@ one_suite() {
         cp -r "$scratch/numaestro.git" "$root/srv"
         chroot "$root" useradd -m -u $newcomer_id -s /bin/bash $newcomer
         echo "$newcomer ALL=(ALL) NOPASSWD: ALL" >"$root/etc/sudoers.d/$newcomer"
-        enter "$root" --session "$suite" "$who" "$PWD" </dev/null
+        # A session says by itself what fails, and comes to its end.
+        enter "$root" --session "$suite" "$who" "$PWD" </dev/null || echo "FAILED ${suite}_${who}_session"
     done
     rm -f "$target/began"
     # The newest build is what the other releases try.
@@ -283,6 +284,7 @@ all_suites() {
     local suite
     elsewhere=${COMMAND:-}
     [ -n "$elsewhere" ] || [ ! -x target/release/numaestro ] || elsewhere=target/release/numaestro
+    [ -z "$elsewhere" ] || elsewhere=$(realpath "$elsewhere")
     case " $* " in *" $own "*) one_suite "$own" ;; esac
     for suite in "$@"; do [ "$suite" = "$own" ] || one_suite "$suite"; done
 }
