@@ -38,8 +38,9 @@ fn gone(pid: &str) -> bool {
     matches!(state(pid.parse().expect("a number")).as_str(), "" | "Z" | "X")
 }
 
-fn all() -> CpuSet {
-    reach::look().expect("an affinity")
+/// The processors that this test gives to what it starts.
+fn own() -> CpuSet {
+    affinity::get(0).expect("an affinity")
 }
 
 #[test]
@@ -63,7 +64,7 @@ fn a_directory_that_is_cleaned_is_made_anew() {
     kill("KILL", &before.to_string());
     until("the next manager has the program", || user.run(&["true"]).status.success() && apps(&user) == 1);
     assert_eq!(user.output(["stop"]).status.code(), Some(0));
-    assert_eq!(affinity::get(program.id()).expect("it lives"), all());
+    assert_eq!(affinity::get(program.id()).expect("it lives"), own());
 }
 
 #[test]
@@ -83,7 +84,7 @@ fn two_managers_never_share_a_directory() {
     assert_ne!(first, next);
     kill("CONT", &first);
     until("the first one ends", || gone(&first));
-    assert_eq!(affinity::get(program.id()).expect("it lives"), all(), "and gives everything back");
+    assert_eq!(affinity::get(program.id()).expect("it lives"), own(), "and gives everything back");
     let after = status(&user);
     assert_eq!((after["pid"].to_string(), apps(&user)), (next, 1), "the second one is untouched");
     assert!(user.path("run/lock").exists() && user.path("run/state.json").exists());
@@ -144,7 +145,7 @@ fn a_logout_ends_one_manager_and_the_next_has_the_programs() {
     until("the next manager has the program", || session.status()["apps"][0]["pid"] == openmp.id());
     let next = session.status();
     assert!(next["dir"].as_str().is_some_and(|dir| dir.starts_with(session.user.path("tmp").to_str().expect("text"))));
-    assert_eq!(next["cpus"], all().to_string(), "the next manager knows the whole machine");
+    assert_eq!(next["cpus"], reach::look().expect("an affinity").to_string(), "the next manager knows the whole machine");
     // A command in that session manages its program there too.
     let said = session.output(&["run", "--", "sh", "-c", "echo $NUMAESTRO_ATTACH"]);
     assert!(text(&said.stdout).starts_with(next["dir"].as_str().expect("text")), "{said:?}");
