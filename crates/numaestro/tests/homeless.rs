@@ -155,6 +155,9 @@ fn a_logout_ends_one_manager_and_the_next_has_the_programs() {
 #[test]
 fn a_logout_without_programs_leaves_no_manager() {
     let Some(session) = Session::new() else { skip!("this user has a session directory that would be used") };
+    let config = session.user.path(".config/numaestro");
+    std::fs::create_dir_all(&config).expect("a directory");
+    std::fs::write(config.join("config.toml"), "idle_exit_s = 0\n").expect("written");
     assert!(session.output(&["run", "--", "true"]).status.success());
     let first = session.status()["pid"].to_string();
     std::fs::remove_dir_all(&session.session).expect("ours");
