@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,39 +31,60 @@ struct nm_client nm_client = {.page = &no_page, .epoch = NM_UNATTACHED, .count =
 
 #define SYSTEM_SOCKET "/run/numaestro/attach"
 
-/* The path cannot change while the program lives, and getenv is not safe against setenv: so it is
- * read once, at load. */
-static char socket_path[sizeof(((struct sockaddr_un *)0)->sun_path)];
+/* The paths of sockets, empty where there is none. They cannot change while the program lives, and
+ * getenv is not safe against setenv: so they are read once, at load. */
+typedef char path_of_socket[sizeof(((struct sockaddr_un *)0)->sun_path)];
 
-__attribute__((constructor)) static void read_socket_path(void)
+/* The place of the manager that the program was started under, or would be. */
+static path_of_socket first_place;
+/* The places that a manager of this user has without being told one, the best first. */
+enum { OWN_PLACES = 3 };
+static path_of_socket own_places[OWN_PLACES];
+/* The place of the manager that has answered. */
+static const char *_Atomic place = first_place;
+
+__attribute__((format(printf, 2, 3))) static void fill_place(path_of_socket *at, const char *format, ...)
+{
+    va_list words;
+    va_start(words, format);
+    int n = vsnprintf(*at, sizeof *at, format, words);
+    va_end(words);
+    if (n < 0 || (size_t)n >= sizeof *at)
+        (*at)[0] = 0;
+}
+
+static bool is_directory(const char *path, bool of_ours)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode) && (!of_ours || st.st_uid == geteuid());
+}
+
+/* As the command does it (rundir.rs): a user directory counts where it is there and ours. */
+__attribute__((constructor)) static void read_places(void)
 {
     const char *path = getenv("NUMAESTRO_ATTACH");
-    if (path && strlen(path) < sizeof socket_path) {
-        strcpy(socket_path, path);
-        return;
-    }
     const char *dir = getenv("NUMAESTRO_DIR");
     const char *run = getenv("XDG_RUNTIME_DIR");
     const char *tmp = getenv("TMPDIR");
     const char *own = getenv("NUMAESTRO_USER");
+    unsigned user = (unsigned)geteuid();
+    char usual[64];
     struct stat st;
-    char fallback[64];
-    snprintf(fallback, sizeof fallback, "/run/user/%u", (unsigned)getuid());
-    int n;
-    if (dir && *dir)
-        n = snprintf(socket_path, sizeof socket_path, "%s/attach", dir);
+    snprintf(usual, sizeof usual, "/run/user/%u", user);
+    if (run && *run == '/')
+        fill_place(&own_places[0], "%s/numaestro/attach", run);
+    fill_place(&own_places[1], "%s/numaestro/attach", usual);
+    fill_place(&own_places[2], "%s/numaestro-%u/attach", tmp && *tmp == '/' && is_directory(tmp, false) ? tmp : "/tmp", user);
+    if (path && strlen(path) < sizeof first_place)
+        strcpy(first_place, path);
+    else if (dir && *dir)
+        fill_place(&first_place, "%s/attach", dir);
     else if (!(own && *own && strcmp(own, "0") != 0) && lstat(SYSTEM_SOCKET, &st) == 0 && S_ISSOCK(st.st_mode) && st.st_uid == 0)
         /* The manager of all users goes before the user's own. Only root can make a file in
          * /run. */
-        n = snprintf(socket_path, sizeof socket_path, "%s", SYSTEM_SOCKET);
-    else if (run)
-        n = snprintf(socket_path, sizeof socket_path, "%s/numaestro/attach", run);
-    else if (stat(fallback, &st) == 0)
-        n = snprintf(socket_path, sizeof socket_path, "%s/numaestro/attach", fallback);
+        strcpy(first_place, SYSTEM_SOCKET);
     else
-        n = snprintf(socket_path, sizeof socket_path, "%s/numaestro-%u/attach", tmp ? tmp : "/tmp", (unsigned)getuid());
-    if (n < 0 || (size_t)n >= sizeof socket_path)
-        socket_path[0] = 0;
+        strcpy(first_place, own_places[run && is_directory(run, true) ? 0 : is_directory(usual, true) ? 1 : 2]);
 }
 
 /* The mask that the program would have without us, as `run` tells it. Read once, at load, like the
@@ -92,15 +114,15 @@ bool nm_alone(struct nm_cpuset *set)
     return has_original || has_born;
 }
 
-static int connect_manager(void)
+static int connect_to(const char *path)
 {
-    if (!socket_path[0])
+    if (!path[0])
         return -1;
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return -1;
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    memcpy(address.sun_path, socket_path, sizeof address.sun_path);
+    strcpy(address.sun_path, path);
     /* A full backlog answers EAGAIN at once: a thousand programs may start together. */
     for (int attempt = 0; attempt < 100; attempt++) {
         if (connect(fd, (struct sockaddr *)&address, sizeof address) == 0)
@@ -111,6 +133,45 @@ static int connect_manager(void)
     }
     close(fd);
     return -1;
+}
+
+/* The manager that has the program. */
+static int connect_manager(void)
+{
+    return connect_to(place);
+}
+
+/* The directory of a socket is there; others cannot write in it where it is `ours`. */
+static bool has_directory(const char *path, bool ours)
+{
+    path_of_socket dir;
+    struct stat st;
+    strcpy(dir, path);
+    char *end = strrchr(dir, '/');
+    if (!end)
+        return false;
+    *end = 0;
+    if (lstat(dir, &st) != 0)
+        return false;
+    return !ours || (S_ISDIR(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & 022));
+}
+
+/* A manager of this user may have lost its directory: a logout removes $XDG_RUNTIME_DIR, though
+ * programs go on. The next manager is in the next usual place then. Whoever was told another
+ * place than the usual ones stays with that. */
+static int connect_any(void)
+{
+    int fd = connect_to(first_place);
+    place = first_place;
+    bool usual = false;
+    for (int i = 0; i < OWN_PLACES; i++)
+        usual |= first_place[0] && strcmp(first_place, own_places[i]) == 0;
+    if (fd >= 0 || !usual || has_directory(first_place, false))
+        return fd;
+    for (int i = 0; i < OWN_PLACES && fd < 0; i++)
+        if (has_directory(own_places[i], true) && (fd = connect_to(own_places[i])) >= 0)
+            place = own_places[i];
+    return fd;
 }
 
 static void fill_hello(struct nm_hello *hello, bool reattach)
@@ -191,7 +252,7 @@ bool nm_attach(bool reattach)
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancellable);
     nm_client.tried = true;
     bool done = false;
-    int fd = connect_manager();
+    int fd = connect_any();
     if (fd >= 0) {
         /* The manager answers in microseconds; a dead or stuck one must not hold the program. */
         struct timeval patience = {.tv_usec = 200000};

@@ -158,6 +158,10 @@ pub struct Options {
     /// The jobserver of a build; absent where the program is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jobserver: Option<Jobserver>,
+    /// The processors that its user gives it, Linux list: the program would have them without the
+    /// manager. Empty: nobody says.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub allowed: String,
 }
 
 /// The answers of the manager.

@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use numaestro_abi::control::Reply;
 use numaestro_host::poll::{Interest, Ready};
-use numaestro_host::socket::{self, Listener, Received, Sort, Spare};
+use numaestro_host::socket::{self, Received, Sort, Spare};
 use numaestro_host::{HostError, PidFd, monotonic_ns};
 use tracing::warn;
 
@@ -74,18 +74,15 @@ impl Connections {
     pub(crate) fn new(sockets: Sockets, wakeups: &Wakeups) -> Result<Self, HostError> {
         let (open, abandoned) = (BTreeMap::new(), Vec::new());
         let connections = Self { sockets, accepting: true, spare: Spare::new(), open, next: 0, abandoned };
-        connections.listen(wakeups)?;
+        connections.sockets.watch(wakeups)?;
         Ok(connections)
     }
 
-    fn listen(&self, wakeups: &Wakeups) -> Result<(), HostError> {
-        let attach = wakeups.watch(&self.sockets.attach, token::ATTACH, Interest::Read);
-        let control = wakeups.watch(&self.sockets.control, token::CONTROL, Interest::Read);
-        attach.and(control)
-    }
-
-    fn listener(&self, sort: Sort) -> &Listener {
-        if sort == Sort::Packets { &self.sockets.attach } else { &self.sockets.control }
+    /// Listens at these sockets from now on. Peers that are connected stay so.
+    pub(crate) fn listen_at(&mut self, sockets: Sockets, wakeups: &Wakeups) -> Result<(), HostError> {
+        self.sockets.forget(wakeups);
+        (self.sockets, self.accepting) = (sockets, true);
+        self.sockets.watch(wakeups)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -106,7 +103,7 @@ impl Connections {
         if !self.accepting {
             return None;
         }
-        match self.listener(sort).accept() {
+        match self.sockets.of(sort).accept() {
             Ok(accepted) => accepted,
             Err(cause) => {
                 self.pause(sort, &cause, wakeups);
@@ -121,7 +118,7 @@ impl Connections {
         warn!("cannot accept: {cause}");
         if cause.is_out_of_descriptors() {
             self.spare.release();
-            if let Ok(Some(fd)) = self.listener(sort).accept() {
+            if let Ok(Some(fd)) = self.sockets.of(sort).accept() {
                 if sort == Sort::Packets {
                     let text = "the manager has no descriptors left";
                     let answer = wire::welcome(numaestro_abi::attach::code::EXHAUSTED, 0, text);
@@ -131,8 +128,7 @@ impl Connections {
             }
             self.spare.refill();
         }
-        wakeups.forget(&self.sockets.attach);
-        wakeups.forget(&self.sockets.control);
+        self.sockets.forget(wakeups);
         self.accepting = false;
         wakeups.set(Due::Accept, monotonic_ns() + PAUSE_NS);
     }
@@ -142,7 +138,7 @@ impl Connections {
         if self.accepting {
             return;
         }
-        if let Err(cause) = self.listen(wakeups) {
+        if let Err(cause) = self.sockets.watch(wakeups) {
             warn!("cannot accept again: {cause}");
             wakeups.set(Due::Accept, monotonic_ns() + PAUSE_NS);
             return;

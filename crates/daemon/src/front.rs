@@ -10,6 +10,7 @@ mod control;
 mod history;
 mod jobs;
 mod picture;
+mod place;
 mod recording;
 mod reload;
 mod steering;
@@ -27,6 +28,8 @@ use numaestro_host::monotonic_ns;
 use numaestro_host::poll::Ready;
 use numaestro_host::socket::{self, Sort};
 use tracing::{info, warn};
+
+pub(crate) use place::Ending;
 
 use crate::config::Config;
 use crate::connection::{BUDGET, Connections};
@@ -69,8 +72,8 @@ pub(crate) struct Front {
     expected: BTreeSet<u64>,
     /// Start of the manager, nanoseconds.
     started_ns: u64,
-    /// The manager is to end.
-    ending: bool,
+    /// The manager is to end, and how.
+    ending: Option<Ending>,
     /// Connections that wait for the outcome of the end.
     askers_of_end: Vec<u64>,
     /// Why the latest recording ended before its time; empty: it did not.
@@ -100,10 +103,11 @@ impl Front {
             released: Released::default(),
             expected: BTreeSet::new(),
             started_ns: monotonic_ns(),
-            ending: false,
+            ending: None,
             askers_of_end: Vec::new(),
             recording_trouble: String::new(),
         };
+        front.directory.watch(shell.wakeups());
         // Before the first event: so the recording can be repeated.
         front.choose_recording(shell);
         front.configure_users(shell);
@@ -122,11 +126,11 @@ impl Front {
 
     /// The manager is to end.
     pub(crate) fn end(&mut self) {
-        self.ending = true;
+        self.ending = Some(Ending::Orderly);
     }
 
     pub(crate) fn is_ending(&self) -> bool {
-        self.ending
+        self.ending.is_some()
     }
 
     /// A time has come.
@@ -144,6 +148,7 @@ impl Front {
             Due::Line => self.service.tell_line(shell.status_line()),
             Due::Metrics => self.metrics.end_slow_scrapers(shell.wakeups()),
             Due::Accept => self.connections.resume(shell.wakeups()),
+            Due::Place => self.look_at_place(shell),
             Due::Execs | Due::Candidates | Due::Scan => self.look_for_programs(due, shell),
             Due::Demand(_)
             | Due::Jobs(_)
@@ -166,6 +171,7 @@ impl Front {
             step if (token::STEP..token::JOBSERVER).contains(&step) => {
                 self.step_ended(step - token::STEP, shell);
             }
+            token::PLACE => self.place_has_changed(shell),
             token::EXECS => self.rules.execs_waiting(shell.wakeups()),
             scraper if (token::METRICS..token::CONNECTION).contains(&scraper) => self.serve_metrics(event, shell),
             connection if connection >= token::CONNECTION => {
@@ -279,7 +285,9 @@ impl Front {
             }
         }
         self.measure_changes(shell);
-        self.ending |= shell.has_failed();
+        if shell.has_failed() {
+            self.end();
+        }
         self.watch_idleness(shell);
     }
 
@@ -313,12 +321,14 @@ impl Front {
         self.accept(Sort::Stream, shell);
         if shell.programs().is_empty() && self.connections.is_empty() && self.jobs.are_none() {
             info!("nothing to manage; ending");
-            self.ending = true;
+            self.end();
         }
     }
 
     /// The orderly end: nothing is left that could be mistaken for a manager.
-    pub(crate) fn finish(mut self, shell: &mut Shell) {
+    pub(crate) fn finish(mut self, shell: &mut Shell) -> Ending {
+        // Without programs nobody looks for a next manager.
+        let ending = self.ending.filter(|_| !shell.programs().is_empty()).unwrap_or(Ending::Orderly);
         self.service.ends();
         // Commands that wait in the queue start their programs without a manager.
         for number in shell.end_queue() {
@@ -328,7 +338,7 @@ impl Front {
         let whole = shell.end();
         // Whoever asked for the end may look at the recording at once.
         Self::stop_recording(shell);
-        self.directory.clear(self.connections.sockets_stay());
+        self.directory.clear(self.connections.sockets_stay(), whole.processes == 0 && whole.left.is_empty());
         for asker in std::mem::take(&mut self.askers_of_end) {
             self.reply(asker, &Reply::Whole(whole.clone()), shell);
         }
@@ -337,6 +347,7 @@ impl Front {
         drop(directory);
         connections.close();
         info!("ended");
+        ending
     }
 
     /// Writes the state file before a reply tells its contents; not while so many applications run

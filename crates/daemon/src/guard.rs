@@ -19,7 +19,7 @@ use numaestro_host::rundir::RuntimeDir;
 use tracing::{info, warn};
 
 use crate::config::Config;
-use crate::state::{STATE_FILE, owed_by_former};
+use crate::state::{LOG_FILE, STATE_FILE, owed_by_former};
 use crate::whole::Debts;
 
 /// Time for the next manager. A service manager needs a fraction of it, a waiting `run`
@@ -82,7 +82,7 @@ fn pay_for_former(dir: &RuntimeDir) -> anyhow::Result<Option<Whole>> {
 
 /// Adds the result to the log that holds the killed manager's last words.
 fn record(dir: &RuntimeDir, whole: &Whole) -> anyhow::Result<()> {
-    let mut log = dir.log_file("daemon.log")?;
+    let mut log = dir.log_file(LOG_FILE)?;
     let Whole { processes, threads, left } = whole;
     writeln!(log, "the manager was killed; {processes} processes with {threads} threads have their affinity back")?;
     for left in left {

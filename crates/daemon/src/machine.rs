@@ -5,9 +5,9 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use numaestro_host::affinity;
 use numaestro_host::cgroup::Hierarchies;
 use numaestro_host::poll::Interest;
+use numaestro_host::reach;
 use numaestro_host::uevent::ProcessorEvents;
 use numaestro_host::watch::Watch;
 use numaestro_topology::{CpuSet, Machine, NumaNodeId};
@@ -22,16 +22,19 @@ pub(crate) struct Site {
     pub(crate) machine: Machine,
     /// The processors that may be given out, OS indices.
     pub(crate) usable: CpuSet,
+    /// Processors that programs may have: a manager in a narrow cgroup learns of them by programs
+    /// from outside.
+    pub(crate) seen: CpuSet,
 }
 
 impl Site {
-    /// The machine as it is now.
-    pub(crate) fn read(config: &Config) -> Result<Self> {
-        let usable = usable(config)?;
+    /// The machine as it is now; `seen`: see the field.
+    pub(crate) fn read(config: &Config, seen: CpuSet) -> Result<Self> {
+        let usable = usable(config, &seen)?;
         let tree = numaestro_host::DirTree::new("/");
         let machine = numaestro_topology::sysfs::read(&tree, Some(&usable))
             .context("cannot read the machine; `numaestro doctor` says more")?;
-        Ok(Self { machine, usable })
+        Ok(Self { machine, usable, seen })
     }
 
     /// Processors that there are to give out; at least 1.
@@ -46,14 +49,29 @@ impl Site {
     }
 }
 
-/// The processors that may be given out: the manager's own, which its cpuset bounds, among the
-/// configured ones. Offline ones are not among them.
-pub(crate) fn usable(config: &Config) -> Result<CpuSet> {
-    let own = affinity::get(0).context("cannot tell which processors may be used")?;
+/// The processors that may be given out: those that the kernel leaves to the manager or has left to
+/// a program of its user, among the configured ones. Offline ones are not among them. The mask of
+/// whoever started the manager says nothing: it is that one program's.
+pub(crate) fn usable(config: &Config, seen: &CpuSet) -> Result<CpuSet> {
     let wanted: CpuSet = config.cpus.parse()?;
+    let mut own = reach::take(&wanted).context("cannot tell which processors may be used")?;
+    if !seen.is_subset(&own) {
+        own.or_with(&seen.intersection(&reach::of_everybody()));
+    }
     let usable = if wanted.is_empty() { own } else { own.intersection(&wanted) };
     anyhow::ensure!(!usable.is_empty(), "none of the processors `{}` may be used by the manager", config.cpus);
     Ok(usable)
+}
+
+/// The processors that the manager's own cgroup leaves it, a Linux list. Empty: these are all that
+/// the machine has for everybody, or the configuration names the processors.
+pub(crate) fn confined_to(config: &Config, site: &Site) -> String {
+    let all = reach::of_everybody();
+    if !config.cpus.is_empty() || all.is_subset(&site.usable) {
+        return String::new();
+    }
+    let own = reach::look().ok().filter(|own| !all.is_subset(own));
+    own.map(|own| own.to_string()).unwrap_or_default()
 }
 
 /// The files of the groups above the manager.

@@ -1,6 +1,7 @@
 //! The manager's loop: one thread that sleeps until something happens, and passes it to the
 //! component that watches it. Nothing is decided here, and nothing is kept.
 
+use std::path::Path;
 use std::rc::Rc;
 
 use anyhow::Result;
@@ -9,7 +10,7 @@ use numaestro_host::poll::{Interest, Order, Ready, StopSignals};
 use numaestro_host::{limits, listen, monotonic_ns};
 
 use crate::config::Config;
-use crate::front::Front;
+use crate::front::{Ending, Front};
 use crate::shell::Shell;
 use crate::state::Directory;
 use crate::wakeups::token;
@@ -37,13 +38,18 @@ impl Manager {
         Ok(Some(Self { signals, shell, front }))
     }
 
+    /// Its runtime directory.
+    pub(crate) fn place(&self) -> &Path {
+        self.front.place()
+    }
+
     /// Everything is set up: commands that wait for the manager go on.
     pub(crate) fn announce(&mut self) {
         self.front.announce(&mut self.shell);
     }
 
     /// Works until there is a reason to end.
-    pub(crate) fn run(mut self) -> Result<()> {
+    pub(crate) fn run(mut self) -> Result<Ending> {
         let mut ready = Vec::new();
         while !self.front.is_ending() {
             let deadline = self.shell.deadline();
@@ -56,8 +62,7 @@ impl Manager {
                 self.front.deliver(&mut self.shell);
             }
         }
-        self.front.finish(&mut self.shell);
-        Ok(())
+        Ok(self.front.finish(&mut self.shell))
     }
 
     fn happened(&mut self, event: Ready) {

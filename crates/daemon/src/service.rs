@@ -8,13 +8,14 @@
 use anyhow::Result;
 use numaestro_host::listen::{self, Inherited};
 use numaestro_host::notify::{self, Notifier};
+use numaestro_host::poll::Interest;
 use numaestro_host::rundir::RuntimeDir;
 use numaestro_host::socket::{Listener, Sort};
 use numaestro_host::{HostError, monotonic_ns};
 use tracing::{debug, warn};
 
 use crate::config::Config;
-use crate::wakeups::{Due, Wakeups};
+use crate::wakeups::{Due, Wakeups, token};
 
 /// The line of status follows changes after this time.
 const STATUS_DELAY_NS: u64 = 1_000_000_000;
@@ -80,6 +81,24 @@ impl Sockets {
         let (control, other) = open(inherited.control, dir.control_socket(), Sort::Stream)?;
         anyhow::ensure!(one == other, "the service manager must listen at both sockets or at none");
         Ok(Self { attach, control, stay: one })
+    }
+
+    /// The one where connections of this sort come.
+    pub(crate) fn of(&self, sort: Sort) -> &Listener {
+        if sort == Sort::Packets { &self.attach } else { &self.control }
+    }
+
+    /// A connection that waits wakes the manager.
+    pub(crate) fn watch(&self, wakeups: &Wakeups) -> Result<(), HostError> {
+        let attach = wakeups.watch(&self.attach, token::ATTACH, Interest::Read);
+        let control = wakeups.watch(&self.control, token::CONTROL, Interest::Read);
+        attach.and(control)
+    }
+
+    /// Not any more.
+    pub(crate) fn forget(&self, wakeups: &Wakeups) {
+        wakeups.forget(&self.attach);
+        wakeups.forget(&self.control);
     }
 }
 

@@ -26,6 +26,7 @@ use numaestro_engine::explain::Alternative;
 use numaestro_engine::{Action, Advice, Event, Wish};
 use numaestro_host::{monotonic_ns, procfs};
 use numaestro_policy::AppId;
+use numaestro_topology::CpuSet;
 use tracing::warn;
 
 use crate::bandwidth;
@@ -84,7 +85,7 @@ pub(crate) struct Shell {
 impl Shell {
     /// A shell without applications. `attach`: the socket that programs come to.
     pub(crate) fn new(config: Rc<Config>, attach: PathBuf) -> Result<Self> {
-        let site = Site::read(&config)?;
+        let site = Site::read(&config, CpuSet::default())?;
         Self::on(config, site, attach)
     }
 

@@ -1,7 +1,7 @@
 //! Finds the manager of a runtime directory, or starts one: the first step of every command.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -18,9 +18,13 @@ use numaestro_host::socket::{self, Sort};
 use crate::Config;
 use crate::guard::Guard;
 use crate::manager::Manager;
+use crate::state::LOG_FILE;
+use crate::front::Ending;
 
 /// Set by [`ensure_running`] for the manager it starts: a line on standard output is waited for.
 const READY_VARIABLE: &str = "NUMAESTRO_READY";
+/// Most of the log that is read for the reason of an end.
+const LAST_WORDS_BYTES: u64 = 16 * 1024;
 /// Attempts to reach a manager: one may end just when a command comes.
 const TRIES: u32 = 5;
 /// A living manager answers a ping in microseconds.
@@ -88,6 +92,7 @@ pub fn ensure_running(dir: &Path, exe: &Path) -> Result<Connection> {
         let hint = "`systemctl status numaestro` says more; --user starts one of your own";
         return living(&dir).with_context(|| format!("{why}: {hint}"));
     }
+    let mut said = String::new();
     for attempt in 0..TRIES {
         if let Some(connection) = living(&dir) {
             return Ok(connection);
@@ -97,17 +102,16 @@ pub fn ensure_running(dir: &Path, exe: &Path) -> Result<Connection> {
         if let Some(connection) = living(&dir) {
             return Ok(connection);
         }
-        start(&dir, exe)?;
+        said = start(&dir, exe)?;
         if let Some(connection) = living(&dir) {
             return Ok(connection);
         }
         std::thread::sleep(Duration::from_millis(u64::from(attempt + 1) * 20));
     }
-    bail!(
-        "no manager could be started in {}; its last words are in {}",
-        dir.path().display(),
-        dir.file("daemon.log").display()
-    )
+    if said.is_empty() {
+        said = format!("it ended without a word, see {}", dir.file(LOG_FILE).display());
+    }
+    bail!("no manager could be started in {}: {said}", dir.path().display())
 }
 
 fn living(dir: &RuntimeDir) -> Option<Connection> {
@@ -119,8 +123,11 @@ fn living(dir: &RuntimeDir) -> Option<Connection> {
     alive.then_some(connection)
 }
 
-fn start(dir: &RuntimeDir, exe: &Path) -> Result<()> {
-    let log = dir.log_file("daemon.log")?;
+/// Starts a manager, and waits until it is ready or has ended. Gives the reason why it has ended, as
+/// it said it; empty if it is ready or has said nothing.
+fn start(dir: &RuntimeDir, exe: &Path) -> Result<String> {
+    let mut log = dir.log_file(LOG_FILE)?;
+    let before = log.seek(SeekFrom::End(0)).unwrap_or(0);
     let mut command = Command::new(exe);
     command.arg("daemon").arg("--dir").arg(dir.path()).env(READY_VARIABLE, "1");
     // A library that is preloaded into programs has no business in the manager.
@@ -129,8 +136,23 @@ fn start(dir: &RuntimeDir, exe: &Path) -> Result<()> {
     let mut line = [0; 16];
     // An end without a line: it did not start, or another one is there already; the next connection
     // tells.
-    let _ = ready.read(&mut line);
-    Ok(())
+    if ready.read(&mut line).is_ok_and(|bytes| bytes > 0) {
+        return Ok(String::new());
+    }
+    let mut text = Vec::new();
+    let read = File::open(dir.file(LOG_FILE)).and_then(|mut log| {
+        log.seek(SeekFrom::Start(before))?;
+        log.take(LAST_WORDS_BYTES).read_to_end(&mut text)
+    });
+    drop(read);
+    Ok(last_words(&String::from_utf8_lossy(&text)))
+}
+
+/// The reason in the log of a manager that did not start.
+fn last_words(log: &str) -> String {
+    let reason = |line: &str| line.split_once("error: ").map(|(_, reason)| reason.trim().to_owned());
+    let error = log.lines().rev().find_map(reason);
+    error.or_else(|| log.lines().rev().find(|line| !line.trim().is_empty()).map(str::to_owned)).unwrap_or_default()
 }
 
 /// The end of a manager's life.
@@ -155,6 +177,7 @@ pub fn main_loop(config: Config) -> Result<End> {
         tracing::info!("another manager has this directory");
         return Ok(End::Taken);
     };
+    let place = manager.place().to_owned();
     if let Some(guard) = &mut guard {
         guard.arm();
     }
@@ -164,8 +187,26 @@ pub fn main_loop(config: Config) -> Result<End> {
         detach::close_ready_pipe();
     }
     manager.announce();
-    manager.run()?;
+    // Whoever started a manager by hand, with options, starts the next one.
+    if manager.run()? == Ending::Homeless && waited_for {
+        follow(&place);
+    }
     Ok(End::Orderly)
+}
+
+/// The manager's directory has gone and cannot be made again, as after a logout: if it was one of
+/// the usual ones, the programs that have lost their manager look for the next one in the next
+/// usual place.
+fn follow(place: &Path) {
+    let next = RuntimeDir::default_path();
+    if next == place || !RuntimeDir::own_places().iter().any(|usual| usual == place) {
+        return;
+    }
+    let begun = std::env::current_exe().map_err(anyhow::Error::from).and_then(|exe| ensure_running(&next, &exe));
+    match begun {
+        Ok(_) => tracing::info!(directory = %next.display(), "the next manager is there"),
+        Err(cause) => tracing::warn!("programs are on their own until the next `numaestro run`: {cause:#}"),
+    }
 }
 
 /// The manager has little to do, but that at once; and another thread must not take the reports to
@@ -180,8 +221,21 @@ fn prefer_to_react() {
 /// Keeps the log of a manager that nobody reads from growing for ever.
 fn trim_log(config: &Config) {
     const LOG_BYTES_MAX: u64 = 1 << 20;
-    let path = config.dir.join("daemon.log");
+    let path = config.dir.join(LOG_FILE);
     if std::fs::metadata(&path).is_ok_and(|found| found.len() > LOG_BYTES_MAX) {
         let _ = File::options().write(true).truncate(true).open(path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reason_of_an_end_is_found_in_the_log() {
+        let log = "WARN something\nnumaestro: error: /x/config.toml: cannot be read\nnumaestro: next: try\n";
+        assert_eq!(last_words(log), "/x/config.toml: cannot be read");
+        assert_eq!(last_words("ld.so: no such library\n\n"), "ld.so: no such library");
+        assert_eq!(last_words(""), "");
     }
 }

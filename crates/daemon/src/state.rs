@@ -3,23 +3,29 @@
 //! reads it once at its start; an entry that is stale or not understood is left out, and never
 //! stops the start.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use numaestro_abi::control::{Options, ProcessorTime};
-use numaestro_host::rundir::{DirLock, RuntimeDir};
+use numaestro_host::poll::Interest;
+use numaestro_host::rundir::{DirLock, LOCK, RuntimeDir};
+use numaestro_host::watch::Watch;
 use numaestro_topology::CpuSet;
 use serde::{Deserialize, Serialize};
-use tracing::warn;
+use tracing::{info, warn};
 
 use crate::config::Config;
 use crate::jobs::{JobId, SavedStep, Terms};
 use crate::jobserver::SavedJobserver;
 use crate::service;
+use crate::wakeups::{Wakeups, token};
 use crate::whole::Owed;
 
 /// Its name in the runtime directory.
 pub(crate) const STATE_FILE: &str = "state.json";
+/// The manager's log, where nobody else keeps it.
+pub(crate) const LOG_FILE: &str = "daemon.log";
 /// The file of jobs.
 const JOBS_FILE: &str = "jobs.json";
 /// Version of the format.
@@ -115,11 +121,22 @@ fn take_lock(dir: &RuntimeDir) -> Result<Option<DirLock>> {
     Ok(dir.lock_manager()?)
 }
 
+/// The files for `LD_PRELOAD` that commands have put into a directory.
+fn libraries(dir: &Path) -> Vec<PathBuf> {
+    let named = |path: &PathBuf| {
+        let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+        name.starts_with("libnumaestro_") && name.ends_with(".so")
+    };
+    std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path()).filter(named).collect()
+}
+
 /// The manager's own directory, while it lives.
 #[derive(Debug)]
 pub(crate) struct Directory {
     dir: RuntimeDir,
-    _lock: DirLock,
+    lock: DirLock,
+    /// Tells that something of the directory has been removed.
+    removals: Option<Watch>,
     /// The state file as it was written last.
     saved: Vec<u8>,
     /// There is a file of jobs.
@@ -130,7 +147,52 @@ impl Directory {
     /// Takes the directory; `None` if another manager has it.
     pub(crate) fn take(config: &Config) -> Result<Option<Self>> {
         let dir = service::directory(config)?;
-        Ok(take_lock(&dir)?.map(|lock| Self { dir, _lock: lock, saved: Vec::new(), has_jobs: false }))
+        Ok(take_lock(&dir)?.map(|lock| Self { dir, lock, removals: None, saved: Vec::new(), has_jobs: false }))
+    }
+
+    /// Takes it once more after somebody has removed it: makes it anew where it is gone. `None` if
+    /// another manager lives there by now.
+    pub(crate) fn take_again(&mut self, config: &Config) -> Result<Option<()>> {
+        let open = if config.system { RuntimeDir::open_for_all } else { RuntimeDir::open };
+        let dir = open(self.dir.path().to_owned())?;
+        if !self.lock.holds() {
+            let Some(lock) = take_lock(&dir)? else { return Ok(None) };
+            self.lock = lock;
+        }
+        (self.dir, self.saved) = (dir, Vec::new());
+        Ok(Some(()))
+    }
+
+    /// The directory and everything in it that others need are as this manager has made them.
+    pub(crate) fn is_whole(&self) -> bool {
+        let sockets = [self.dir.attach_socket(), self.dir.control_socket()];
+        self.is_ours() && sockets.iter().all(|path| path.exists())
+    }
+
+    /// Nobody has removed the directory: what is in it is this manager's.
+    fn is_ours(&self) -> bool {
+        self.lock.holds()
+    }
+
+    /// Watches over the directory, the lock and the sockets as they are now.
+    pub(crate) fn watch(&mut self, wakeups: &Wakeups) {
+        if let Some(before) = self.removals.take() {
+            wakeups.forget(&before);
+        }
+        let files = [self.dir.path().to_owned(), self.dir.file(LOCK), self.dir.attach_socket(), self.dir.control_socket()];
+        let watched = Watch::of_removals().and_then(|mut watch| {
+            watch.set(files.iter().map(PathBuf::as_path));
+            wakeups.watch(&watch, token::PLACE, Interest::Read).map(|()| watch)
+        });
+        match watched {
+            Ok(watch) => self.removals = Some(watch),
+            Err(cause) => info!("the removal of the directory would not be seen: {cause}"),
+        }
+    }
+
+    /// Something may have been removed.
+    pub(crate) fn take_removals(&self) -> bool {
+        self.removals.as_ref().is_some_and(Watch::take)
     }
 
     pub(crate) fn runtime(&self) -> &RuntimeDir {
@@ -145,7 +207,7 @@ impl Directory {
     /// Writes the state, whole or not at all, and only if it is another one.
     pub(crate) fn save(&mut self, state: &State) {
         let text = serde_json::to_vec(state).unwrap_or_default();
-        if text == self.saved {
+        if text == self.saved || !self.is_ours() {
             return;
         }
         match self.dir.replace(STATE_FILE, &text) {
@@ -156,6 +218,9 @@ impl Directory {
 
     /// Writes the jobs, whole or not at all. Without jobs there is no file.
     pub(crate) fn save_jobs(&mut self, jobs: &SavedJobs) {
+        if !self.is_ours() {
+            return;
+        }
         if jobs.jobs.is_empty() {
             if std::mem::take(&mut self.has_jobs) {
                 let _ = std::fs::remove_file(self.dir.file(JOBS_FILE));
@@ -191,12 +256,26 @@ impl Directory {
         Some(state)
     }
 
-    /// An orderly end leaves no state. Sockets that were passed to us stay: the next manager gets
-    /// them too.
-    pub(crate) fn clear(&self, sockets_stay: bool) {
+    /// An orderly end leaves nothing but what somebody needs. Sockets that were passed to us stay:
+    /// the next manager gets them too. The log stays if it says something. Libraries stay while a
+    /// process lives that names one of them: every program that it starts would complain.
+    /// `nobody`: there is no such process.
+    ///
+    /// The directory itself stays: a command may just have opened it to start the next manager.
+    pub(crate) fn clear(&self, sockets_stay: bool, nobody: bool) {
+        // Otherwise it is another manager's by now.
+        if !self.is_ours() {
+            return;
+        }
         let sockets = [self.dir.attach_socket(), self.dir.control_socket()];
-        let sockets = sockets.into_iter().filter(|_| !sockets_stay);
-        for path in sockets.chain([self.dir.file(STATE_FILE)]) {
+        let mut gone: Vec<PathBuf> = sockets.into_iter().filter(|_| !sockets_stay).collect();
+        gone.push(self.dir.file(STATE_FILE));
+        let log = self.dir.file(LOG_FILE);
+        gone.extend(std::fs::metadata(&log).is_ok_and(|found| found.len() == 0).then_some(log));
+        if nobody {
+            gone.extend(libraries(self.dir.path()));
+        }
+        for path in gone {
             let _ = std::fs::remove_file::<&Path>(path.as_ref());
         }
     }

@@ -22,6 +22,7 @@ pub(crate) mod token {
     pub(crate) const PROCESSORS: u64 = 8;
     pub(crate) const FILES: u64 = 9;
     pub(crate) const PAGES: u64 = 10;
+    pub(crate) const PLACE: u64 = 11;
     /// The parent of a step of a job; plus its process id.
     pub(crate) const STEP: u64 = 1 << 59;
     /// The jobserver of a build; plus the number of the application.
@@ -77,6 +78,8 @@ pub(crate) enum Due {
     Strays,
     /// Connections can perhaps be accepted again.
     Accept,
+    /// A look whether the manager's directory and sockets are still there.
+    Place,
 }
 
 /// See the file's header.

@@ -47,11 +47,13 @@ struct Look {
 }
 
 /// Reads the affinity that a process would have without us from its environment, if it was born
-/// below a `run` of this manager.
+/// below a `run` of this manager, or of one whose directory has gone: nobody else pays for that one.
 pub(crate) fn given_by_user(pid: u32, attach: &Path) -> Option<CpuSet> {
     let [socket, all] = procfs::variables(pid, [ATTACH, CPUS_ALL]).ok()?;
     let (socket, all) = (socket?, all?);
-    let same = Path::new(&socket) == attach || is_same_place(Path::new(&socket), attach);
+    let socket = Path::new(&socket);
+    let gone = || socket.parent().is_some_and(|dir| !dir.exists());
+    let same = socket == attach || is_same_place(socket, attach) || gone();
     same.then(|| all.to_str()?.parse::<CpuSet>().ok().filter(|cpus| !cpus.is_empty()))?
 }
 
@@ -201,6 +203,7 @@ mod tests {
         let (attach, all) = (dir.path().join("attach"), affinity::get(0).unwrap());
         let one: CpuSet = all.iter().take(1).collect();
         let ours = sleeper(&attach, &all);
+        std::fs::create_dir(dir.path().join("other")).unwrap();
         let others = sleeper(&dir.path().join("other/attach"), &all);
         while given_by_user(ours.0.id(), &attach).is_none() {
             std::thread::yield_now();
@@ -212,6 +215,10 @@ mod tests {
         assert_eq!((outcome.processes, outcome.threads, outcome.left), (1, 1, Vec::new()));
         assert_eq!(affinity::get(ours.0.id()).unwrap(), all);
         assert_eq!(affinity::get(others.0.id()).unwrap(), one);
+        // The other one's manager has gone, and its directory with it: who else would pay?
+        std::fs::remove_dir(dir.path().join("other")).unwrap();
+        assert_eq!(given_by_user(others.0.id(), &attach), Some(all.clone()));
+        std::fs::create_dir(dir.path().join("other")).unwrap();
         // A process that is managed further is left where it is, and so are its descendants.
         affinity::set_process(ours.0.id(), &one).unwrap();
         let managed = BTreeSet::from([std::process::id()]);

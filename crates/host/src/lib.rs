@@ -3,8 +3,8 @@
 //!
 //! * [`DirTree`]: sysfs, or a recorded copy of it, for the topology readers.
 //! * [`procfs`]: which process descends from which, and how much processor time each uses.
-//! * [`affinity`], [`cgroup`]: where threads may run, and the limits on them. [`numa`]: whether
-//!   pages may be placed.
+//! * [`affinity`], [`cgroup`]: where threads may run, and the limits on them. [`reach`]: the
+//!   processors that the kernel leaves to this process. [`numa`]: whether pages may be placed.
 //! * [`PidFd`], [`poll`], [`signals`], [`uevent`], [`watch`]: notices of events, so that nobody has
 //!   to poll.
 //! * [`exec_watch`]: which processes become another program. [`image`]: what a file is before it is
@@ -43,6 +43,7 @@ pub mod numa;
 mod pidfd;
 pub mod poll;
 pub mod procfs;
+pub mod reach;
 pub mod rundir;
 pub mod sense;
 pub mod signals;

@@ -17,6 +17,10 @@ const SUN_PATH_BYTES: usize = 108;
 /// The longest name of a socket in the directory.
 const SOCKET_NAME_LONGEST: &str = "control";
 
+/// For a lock that keeps cleaners away and nobody else.
+const SHARED: FlockOperation = FlockOperation::NonBlockingLockShared;
+/// The file that the one manager of a directory has locked.
+pub const LOCK: &str = "lock";
 /// The directory of the manager of all users.
 const SYSTEM_PATH: &str = "/run/numaestro";
 
@@ -28,10 +32,15 @@ pub struct RuntimeDir {
     shared: bool,
 }
 
-/// Held while a manager lives; released by the kernel however it ends.
+/// A lock in a directory, released by the kernel however its holder ends. Its file goes with it,
+/// unless the holder is killed.
 #[derive(Debug)]
 pub struct DirLock {
-    _file: File,
+    file: File,
+    path: PathBuf,
+    /// Cleaners of `/tmp` that go by systemd's rules (tmpfiles.d(5)) leave a directory alone that
+    /// somebody has locked.
+    _kept: Option<File>,
 }
 
 impl RuntimeDir {
@@ -52,22 +61,27 @@ impl RuntimeDir {
     }
 
     /// The directory of our own manager: `$NUMAESTRO_DIR`, else `$XDG_RUNTIME_DIR/numaestro`, else
-    /// `/run/user/UID/numaestro` where that user directory exists, else
-    /// `${TMPDIR:-/tmp}/numaestro-UID`.
+    /// `/run/user/UID/numaestro`, else `${TMPDIR:-/tmp}/numaestro-UID`. A user directory counts
+    /// where it is there and ours: a login that has ended leaves the name of one that is gone, and
+    /// `su` that of somebody else's.
     pub fn default_path() -> PathBuf {
-        let uid = rustix::process::geteuid().as_raw();
-        let absolute = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
         if let Some(path) = env::var_os("NUMAESTRO_DIR").filter(|path| !path.is_empty()) {
             return PathBuf::from(path);
         }
-        if let Some(path) = absolute("XDG_RUNTIME_DIR").filter(|path| path.is_dir()) {
-            return path.join("numaestro");
-        }
-        let user = PathBuf::from(format!("/run/user/{uid}"));
-        if user.is_dir() {
-            return user.join("numaestro");
-        }
-        absolute("TMPDIR").unwrap_or_else(|| PathBuf::from("/tmp")).join(format!("numaestro-{uid}"))
+        let mut places = Self::own_places();
+        let last = places.pop().unwrap_or_default();
+        places.into_iter().find(|place| place.parent().is_some_and(is_ours)).unwrap_or(last)
+    }
+
+    /// The directories that a manager of ours can have without being told one, the best first.
+    pub fn own_places() -> Vec<PathBuf> {
+        let uid = rustix::process::geteuid().as_raw();
+        let absolute = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let temporary = absolute("TMPDIR").filter(|path| path.is_dir()).unwrap_or_else(|| PathBuf::from("/tmp"));
+        let user = [absolute("XDG_RUNTIME_DIR"), Some(PathBuf::from(format!("/run/user/{uid}")))];
+        let mut places: Vec<_> = user.into_iter().flatten().map(|path| path.join("numaestro")).collect();
+        places.push(temporary.join(format!("numaestro-{uid}")));
+        places
     }
 
     /// Makes the directory if it is missing (mode 0700), and checks that it is a directory of ours
@@ -152,7 +166,9 @@ impl RuntimeDir {
 
     /// The lock of the one manager of this directory; `None` if another one holds it.
     pub fn lock_manager(&self) -> Result<Option<DirLock>, HostError> {
-        self.lock("lock", FlockOperation::NonBlockingLockExclusive)
+        let lock = self.lock(LOCK, FlockOperation::NonBlockingLockExclusive)?;
+        let kept = || File::open(&self.path).ok().filter(|dir| rustix::fs::flock(dir, SHARED).is_ok());
+        Ok(lock.map(|lock| lock.keeping(kept())))
     }
 
     /// Takes the lock of the process that cleans up after a killed manager; waits for other
@@ -170,12 +186,13 @@ impl RuntimeDir {
 
     fn lock(&self, name: &str, operation: FlockOperation) -> Result<Option<DirLock>, HostError> {
         let path = self.file(name);
-        // The file stays for ever: removing it would let two managers lock two files of the same
-        // name.
-        let file = open_private(&path).map_err(error::file("open", &path))?;
         loop {
+            let file = open_private(&path).map_err(error::file("open", &path))?;
             match rustix::fs::flock(&file, operation) {
-                Ok(()) => return Ok(Some(DirLock { _file: file })),
+                // The former holder may have removed the file that we waited for: then somebody
+                // else can hold the next file of this name.
+                Ok(()) if !is_same_file(&file, &path) => {}
+                Ok(()) => return Ok(Some(DirLock { file, path, _kept: None })),
                 Err(rustix::io::Errno::INTR) => {}
                 Err(rustix::io::Errno::AGAIN) => return Ok(None),
                 Err(other) => return Err(error::file("lock", path)(other)),
@@ -200,6 +217,38 @@ impl RuntimeDir {
             OpenOptions::new().append(true).create(true).mode(0o600).custom_flags(libc::O_NOFOLLOW).open(&path);
         options.map_err(error::file("open", path))
     }
+}
+
+impl DirLock {
+    /// The lock is still the one of this name: nobody has removed its file, or the directory.
+    pub fn holds(&self) -> bool {
+        is_same_file(&self.file, &self.path)
+    }
+
+    fn keeping(mut self, kept: Option<File>) -> Self {
+        self._kept = kept;
+        self
+    }
+}
+
+impl Drop for DirLock {
+    fn drop(&mut self) {
+        // Under the lock: whoever waits for it looks whether the file is still there.
+        if self.holds() {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// A directory that is there and belongs to us.
+fn is_ours(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|found| found.is_dir() && found.uid() == rustix::process::geteuid().as_raw())
+}
+
+fn is_same_file(file: &File, path: &Path) -> bool {
+    let identity = |found: fs::Metadata| (found.dev(), found.ino());
+    let named = fs::symlink_metadata(path).map(identity);
+    file.metadata().map(identity).is_ok_and(|open| named.is_ok_and(|named| named == open))
 }
 
 /// Decides whether a manager for everybody has been set up in the directory: it is root's alone,
@@ -248,8 +297,45 @@ mod tests {
         let first = runtime.lock_manager().unwrap();
         assert!(first.is_some());
         assert!(runtime.lock_manager().unwrap().is_none());
+        assert!(first.as_ref().is_some_and(DirLock::holds));
         drop(first);
+        assert!(fs::read_dir(runtime.path()).unwrap().next().is_none(), "the file goes with the lock");
         assert!(runtime.lock_manager().unwrap().is_some());
+    }
+
+    #[test]
+    fn a_lock_of_a_removed_directory_is_none() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("n");
+        let runtime = RuntimeDir::open(&path).unwrap();
+        let first = runtime.lock_manager().unwrap().unwrap();
+        fs::remove_dir_all(&path).unwrap();
+        assert!(!first.holds());
+        let again = RuntimeDir::open(&path).unwrap();
+        let second = again.lock_manager().unwrap().unwrap();
+        drop(first);
+        assert!(second.holds(), "the former holder leaves the file of the next one alone");
+    }
+
+    #[test]
+    fn who_waits_for_a_lock_never_shares_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let runtime = RuntimeDir::open(dir.path().join("n")).unwrap();
+        let inside = std::sync::atomic::AtomicU32::new(0);
+        let order = std::sync::atomic::Ordering::SeqCst;
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..200 {
+                        let lock = runtime.lock_start().unwrap();
+                        assert_eq!(inside.fetch_add(1, order), 0, "alone");
+                        std::thread::yield_now();
+                        inside.fetch_sub(1, order);
+                        drop(lock);
+                    }
+                });
+            }
+        });
     }
 
     #[test]

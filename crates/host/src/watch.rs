@@ -1,5 +1,5 @@
-//! Notices by inotify that processes have written files of the system: limits and processors of
-//! cgroups. The kernel does not tell of its own changes to such files.
+//! Notices by inotify: processes have written files of the system, limits and processors of cgroups;
+//! or they have removed files of ours. The kernel does not tell of its own changes to such files.
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -13,16 +13,29 @@ use crate::error::{self, HostError};
 #[derive(Debug)]
 pub struct Watch {
     fd: OwnedFd,
+    /// What is told of.
+    events: inotify::WatchFlags,
     /// The kernel's number of each file.
     files: BTreeMap<PathBuf, i32>,
 }
 
 impl Watch {
-    /// Of nothing yet.
+    /// Of nothing yet; tells that files are written.
     pub fn new() -> Result<Self, HostError> {
+        Self::of(inotify::WatchFlags::MODIFY)
+    }
+
+    /// Of nothing yet; tells that files may have been removed or renamed.
+    pub fn of_removals() -> Result<Self, HostError> {
+        // A file that somebody holds open, as we do a lock or a socket, is not deleted by its
+        // removal: only its number of names changes.
+        Self::of(inotify::WatchFlags::ATTRIB | inotify::WatchFlags::DELETE_SELF | inotify::WatchFlags::MOVE_SELF)
+    }
+
+    fn of(events: inotify::WatchFlags) -> Result<Self, HostError> {
         let flags = inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK;
         let fd = inotify::init(flags).map_err(error::call("watch files"))?;
-        Ok(Self { fd, files: BTreeMap::new() })
+        Ok(Self { fd, events, files: BTreeMap::new() })
     }
 
     /// Watches exactly these files from now on. Those that cannot be watched are left out.
@@ -33,7 +46,7 @@ impl Watch {
                 continue;
             }
             let known = before.remove(file);
-            let number = known.or_else(|| inotify::add_watch(&self.fd, file, inotify::WatchFlags::MODIFY).ok());
+            let number = known.or_else(|| inotify::add_watch(&self.fd, file, self.events).ok());
             if let Some(number) = number {
                 self.files.insert(file.to_owned(), number);
             }
@@ -98,5 +111,22 @@ mod tests {
         assert!(!watch.take());
         std::fs::write(&two, "3").unwrap();
         assert!(watch.take());
+    }
+
+    #[test]
+    fn the_removal_of_what_is_open_is_noticed() {
+        let dir = tempfile::tempdir().unwrap();
+        let (file, socket) = (dir.path().join("file"), dir.path().join("socket"));
+        let held = std::fs::File::create(&file).unwrap();
+        let listening = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        for path in [&file, &socket] {
+            let mut watch = Watch::of_removals().unwrap();
+            watch.set([path.as_path()]);
+            assert_eq!(watch.len(), 1);
+            assert!(!watch.take());
+            std::fs::remove_file(path).unwrap();
+            assert!(watch.take(), "{}", path.display());
+        }
+        drop((held, listening));
     }
 }

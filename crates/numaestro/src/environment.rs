@@ -85,6 +85,12 @@ impl Environment {
         self.entries.len() != before
     }
 
+    /// The processors that the user gives to what is started here. `own`: the affinity of this
+    /// process, which below another `run` is only that one's share.
+    pub fn allowed(&self, own: &str) -> String {
+        self.get(CPUS_ALL).and_then(|list| list.into_string().ok()).unwrap_or_else(|| own.to_owned())
+    }
+
     /// Sets every variable that a managed program needs. `all` is the user's own affinity, a Linux
     /// list: the program would have it without us, and runtimes that size themselves once are told
     /// it. Gives a sentence for each thing changed.
@@ -114,7 +120,7 @@ impl Environment {
             }
         }
         // The variable holds the user's own processors by now.
-        let given = self.get(CPUS_ALL).and_then(|list| list.into_string().ok()).unwrap_or_default();
+        let given = self.allowed(all);
         let pool = Pool::of(told.pool, self.get(POOL).as_deref(), &given, told.most);
         if let Some(pool) = pool.map(|pool| pool.to_string()) {
             self.set(POOL, OsStr::new(&pool));

@@ -11,6 +11,7 @@ use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// The profile of one program.
@@ -126,6 +127,11 @@ pub fn find(path: &Path) -> Option<(String, Profile)> {
     let file = file().ok()?;
     let mut all = match read(&file) {
         Ok(all) => all,
+        // The home is another user's (`su`, `sudo -E`): nobody wants to hear of it at each program.
+        Err(error) if is_denied(&error) => {
+            tracing::info!("profiles are not used: {error:#}");
+            return None;
+        }
         Err(error) => {
             say::warn(&format!("profiles are not used: {error:#}"));
             return None;
@@ -175,6 +181,10 @@ pub fn command(what: ProfileCommand) -> anyhow::Result<u8> {
     Ok(say::OK)
 }
 
+fn is_denied(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<std::io::Error>().is_some_and(|cause| cause.kind() == ErrorKind::PermissionDenied)
+}
+
 fn list(file: &Path, all: &Profiles, json: bool) -> anyhow::Result<()> {
     if json {
         return say::print(&format!("{}\n", serde_json::to_string_pretty(all)?));
@@ -208,7 +218,9 @@ fn file() -> anyhow::Result<PathBuf> {
 fn read(file: &Path) -> anyhow::Result<Profiles> {
     let text = match std::fs::read_to_string(file) {
         Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Profiles::new()),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return Ok(Profiles::new());
+        }
         Err(error) => return Err(error).with_context(|| file.display().to_string()),
     };
     let wrong = || format!("{} is not as it should be", file.display());

@@ -110,6 +110,7 @@ pub fn options(wish: &WishArgs) -> anyhow::Result<Options> {
         memory: wish.mem,
         btr: wish.btr,
         jobserver: None,
+        allowed: String::new(),
     })
 }
 
@@ -126,7 +127,8 @@ pub fn start(dir: Option<PathBuf>, path: &Path, plan: &Plan) -> anyhow::Result<u
     let offer = jobserver::offer(plan.jobserver, path, &plan.command, &environment);
     // Until `execve`: the program inherits it.
     let pipe = offer.pipe();
-    let options = Options { jobserver: jobserver::wish(&offer, pipe.as_ref()), ..plan.options.clone() };
+    let jobserver = jobserver::wish(&offer, pipe.as_ref());
+    let options = Options { jobserver, allowed: environment.allowed(&all), ..plan.options.clone() };
     match admitted(dir, plan, &options) {
         // The manager has moved this process before it answered. Doing so here too could undo a
         // newer decision.

@@ -1,5 +1,6 @@
 //! Output of the command: messages on stderr, text on stdout, colours, exit codes, the log.
 
+use numaestro_host::HostError;
 use std::io::{ErrorKind, IsTerminal, Write};
 use time::UtcOffset;
 use tracing_subscriber::EnvFilter;
@@ -59,9 +60,7 @@ impl std::error::Error for Failure {}
 /// Prints an error with its next step; gives the exit code. A reader that has gone away (`| head`)
 /// is not an error.
 pub fn failed(error: &anyhow::Error) -> u8 {
-    let gone =
-        error.chain().any(|e| e.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == ErrorKind::BrokenPipe));
-    if gone {
+    if kinds(error).any(|kind| kind == ErrorKind::BrokenPipe) {
         return OK;
     }
     message("error", Tone::Bad, &format!("{error:#}"));
@@ -72,15 +71,21 @@ pub fn failed(error: &anyhow::Error) -> u8 {
         return failure.code;
     }
     // A file that is missing, or a port that is taken, is no riddle: the error names it.
-    let is_plain = error
-        .chain()
-        .filter_map(|cause| cause.downcast_ref::<std::io::Error>())
-        .any(|cause| matches!(cause.kind(), ErrorKind::NotFound | ErrorKind::AddrInUse | ErrorKind::AddrNotAvailable));
+    let is_plain = kinds(error)
+        .any(|kind| matches!(kind, ErrorKind::NotFound | ErrorKind::AddrInUse | ErrorKind::AddrNotAvailable));
     if !is_plain {
         let next = "run `numaestro doctor` to see what is missing, or repeat with -vv to see every step";
         message("next", Tone::Good, next);
     }
     FAILED
+}
+
+/// The kinds of the system's answers among the causes of an error.
+fn kinds(error: &anyhow::Error) -> impl Iterator<Item = ErrorKind> {
+    error.chain().filter_map(|cause| match cause.downcast_ref::<HostError>() {
+        Some(refused) => refused.kind(),
+        None => cause.downcast_ref::<std::io::Error>().map(std::io::Error::kind),
+    })
 }
 
 /// An error with its next step, for a place that has one line.

@@ -145,6 +145,13 @@ pub fn render(status: &Status, colours: bool) -> String {
         if status.recording { ", recording" } else { "" }
     );
     let _ = writeln!(text, "{}", paint(&line, Tone::Strong, colours));
+    if !status.confined.is_empty() {
+        let line = format!(
+            "the manager's own cgroup allows processors {} only; a `run` from outside of it tells the manager of more",
+            status.confined
+        );
+        let _ = writeln!(text, "{}", paint(&line, Tone::Warn, colours));
+    }
     if status.unmanaged > 0 {
         let verb = if status.unmanaged == 1 { "is" } else { "are" };
         let line = format!(

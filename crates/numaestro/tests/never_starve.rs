@@ -325,9 +325,7 @@ fn one_processor() {
     for name in ["inside", "outside", "persist", "explicit", "sections", "private"] {
         for (compiler, path) in builds(name) {
             let line = ended::run(&mut alone([path.as_str(), "0"])).stdout;
-            let manager = Manager::new();
-            // The manager that this run starts has the one processor too; then one beside it that
-            // has them all.
+            let manager = Manager::of_processors("0");
             let ended = ended::run(&mut shell(&manager, &path, script));
             ended.expect(&format!("{name} by {compiler} on one processor"), &line);
             let status = manager.status().expect("a manager");

@@ -7,6 +7,7 @@
 //! names, and the options of the command line.
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use numaestro_quantity::names::nearest;
@@ -77,24 +78,44 @@ impl Source {
         }
     }
 
-    fn paths(&self) -> Result<Vec<PathBuf>, ConfigError> {
-        let mut paths = Vec::new();
-        if let Some((file, required)) = &self.file
-            && (*required || file.exists())
-        {
-            paths.push(file.clone());
+    /// The main file and the drop-ins that are there, each with its text.
+    fn texts(&self, warnings: &mut Vec<String>) -> Result<Vec<(PathBuf, String)>, ConfigError> {
+        let mut texts = Vec::new();
+        if let Some((file, required)) = &self.file {
+            let text = if *required { Some(read(file)?) } else { self.optional(read(file), warnings)? };
+            texts.extend(text.map(|text| (file.clone(), text)));
         }
-        let Some(directory) = &self.drop_ins else { return Ok(paths) };
-        let entries = match std::fs::read_dir(directory) {
-            Ok(entries) => entries,
-            Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => return Ok(paths),
-            Err(cause) => return Err(unreadable(directory, &cause)),
-        };
-        let files = entries.flatten().map(|entry| entry.path());
-        let mut files: Vec<PathBuf> = files.filter(|path| is_drop_in(path)).collect();
+        let Some(directory) = &self.drop_ins else { return Ok(texts) };
+        let entries = std::fs::read_dir(directory).map_err(|cause| unreadable(directory, &cause));
+        let entries = self.optional(entries, warnings)?;
+        let mut files: Vec<PathBuf> =
+            entries.into_iter().flatten().flatten().map(|entry| entry.path()).filter(|path| is_drop_in(path)).collect();
         files.sort();
-        paths.append(&mut files);
-        Ok(paths)
+        for file in files {
+            let text = self.optional(read(&file), warnings)?;
+            texts.extend(text.map(|text| (file, text)));
+        }
+        Ok(texts)
+    }
+
+    /// A file that need not be there. A user's own file that cannot be opened is worth a warning:
+    /// the home may be another user's (`su`, `sudo -E`, a container), and programs are to be
+    /// managed there too. The administrator's file counts, or nothing does.
+    fn optional<T>(
+        &self,
+        found: Result<T, Unreadable>,
+        warnings: &mut Vec<String>,
+    ) -> Result<Option<T>, ConfigError> {
+        match found {
+            Ok(found) => Ok(Some(found)),
+            Err(Unreadable { absent: true, .. }) => Ok(None),
+            Err(Unreadable { cause, .. }) if self.system => Err(cause),
+            Err(Unreadable { cause, denied: true, .. }) => {
+                warnings.push(format!("{cause}; going on without it"));
+                Ok(None)
+            }
+            Err(Unreadable { cause, .. }) => Err(cause),
+        }
     }
 }
 
@@ -109,11 +130,11 @@ impl Config {
     /// wrong anywhere is refused whole.
     pub fn load(source: &Source) -> Result<Loaded, ConfigError> {
         let mut merged = Table::new();
-        let mut loaded = Loaded { files: source.paths()?, ..Loaded::default() };
-        for path in &loaded.files {
+        let mut loaded = Loaded::default();
+        for (path, text) in source.texts(&mut loaded.warnings)? {
             let name = path.display().to_string();
-            let text = read(path)?;
             merge(&mut merged, layer(&name, &text, source.system, &mut loaded.origins)?, true);
+            loaded.files.push(path);
         }
         for (key, value) in &source.options {
             note_option(key, value, &mut loaded.origins);
@@ -144,17 +165,38 @@ impl Config {
     }
 }
 
-fn read(path: &Path) -> Result<String, ConfigError> {
+/// A file or directory that could not be read.
+struct Unreadable {
+    cause: ConfigError,
+    /// It is not there.
+    absent: bool,
+    /// We may not open it.
+    denied: bool,
+}
+
+impl From<Unreadable> for ConfigError {
+    fn from(found: Unreadable) -> Self {
+        found.cause
+    }
+}
+
+fn read(path: &Path) -> Result<String, Unreadable> {
     let size = std::fs::metadata(path).map_err(|cause| unreadable(path, &cause))?;
     if !size.is_file() || size.len() > FILE_BYTES_MAX {
         let problem = format!("expected a text file of at most {FILE_BYTES_MAX} bytes");
-        return Err(ConfigError { file: path.display().to_string(), field: "", problem });
+        let cause = ConfigError { file: path.display().to_string(), field: "", problem };
+        return Err(Unreadable { cause, absent: false, denied: false });
     }
     std::fs::read_to_string(path).map_err(|cause| unreadable(path, &cause))
 }
 
-fn unreadable(path: &Path, cause: &std::io::Error) -> ConfigError {
-    ConfigError { file: path.display().to_string(), field: "", problem: format!("cannot be read: {cause}") }
+fn unreadable(path: &Path, cause: &std::io::Error) -> Unreadable {
+    let problem = format!("cannot be read: {cause}");
+    Unreadable {
+        cause: ConfigError { file: path.display().to_string(), field: "", problem },
+        absent: matches!(cause.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory),
+        denied: cause.kind() == ErrorKind::PermissionDenied,
+    }
 }
 
 /// One file: its syntax, its names and the types of its values, each complaint with its line.

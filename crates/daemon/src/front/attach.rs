@@ -26,7 +26,7 @@ impl Front {
         };
         match wire::decode(packet) {
             Err(refusal) => self.turn_away(number, refusal, "this message is not understood", shell),
-            Ok(Message::Hello(_)) if self.ending => {
+            Ok(Message::Hello(_)) if self.is_ending() => {
                 self.turn_away(number, code::STOPPING, "the manager is stopping", shell);
             }
             Ok(Message::Hello(greeting)) => self.hello(number, who, &greeting, shell),
@@ -94,7 +94,7 @@ impl Front {
             }
             shell.depart(app);
         }
-        let failed = |operation, kind: std::io::ErrorKind| HostError::Process { operation, pid, source: kind.into() };
+        let failed = |operation, kind: std::io::ErrorKind| HostError::Process { operation, pid, cause: kind.into() };
         let process = self.connections.process(number, pid);
         let process = process.ok_or_else(|| failed("attach", std::io::ErrorKind::NotConnected))??;
         if !self.rights.is_of_peer(peer, &process) {

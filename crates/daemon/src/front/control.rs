@@ -68,7 +68,7 @@ impl Front {
             Request::Stop => {
                 info!(pid = who.peer.pid, uid = who.peer.uid, "asked to stop");
                 self.askers_of_end.push(number);
-                self.ending = true;
+                self.end();
                 Ok(None)
             }
             Request::Ping => Ok(Some(Reply::Done)),
@@ -94,7 +94,7 @@ impl Front {
 
     /// The asking process is about to become the program. It is answered when the engine has
     /// decided.
-    fn run(&mut self, number: u64, who: Who, run: Run, shell: &mut Shell) -> Result<Option<Reply>, Refusal> {
+    fn run(&mut self, number: u64, who: Who, mut run: Run, shell: &mut Shell) -> Result<Option<Reply>, Refusal> {
         let peer = who.peer;
         self.may_start(who, &run.options, shell)?;
         if self.connections.asked(number).is_some() {
@@ -118,6 +118,9 @@ impl Front {
             // A process that asks again begins anew.
             shell.depart(former);
         }
+        // Processors that come later are for a program that had all that there were.
+        let bounds = shell.learn(peer.pid, &run.options.allowed);
+        run.options.allowed = bounds.map(|cpus| cpus.to_string()).unwrap_or_default();
         let program = run.command.first().map(|program| rundir::program_name(program.as_ref())).unwrap_or_default();
         let name = if run.options.name.is_empty() { program } else { run.options.name.clone() };
         let newcomer = self.newcomer(process, &name, run.options, shell);

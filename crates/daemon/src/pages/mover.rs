@@ -69,7 +69,7 @@ impl Mover {
         let caller = wake.clone();
         let work = move || Worker::new(rate, places, outbox, caller).run(&inbox);
         let thread = std::thread::Builder::new().name("pages".to_owned()).spawn(work);
-        let failed = |source| HostError::Call { operation: "start the mover of pages", source };
+        let failed = |cause| HostError::Call { operation: "start the mover of pages", cause };
         thread.map_err(failed)?;
         Ok(Self { orders, reports, wake })
     }

@@ -43,7 +43,7 @@ impl Shell {
             }
             Action::Wait { app, position } => self.wait(app.0, position),
             Action::Target { app, epoch, count, pus, shared, lent } => {
-                let cpus = self.site.machine.os_cpuset(&pus);
+                let cpus = self.sensors.quotas.of(app.0).inside(self.site.machine.os_cpuset(&pus));
                 self.target(app.0, Target { epoch, count, pus, cpus, shared, lent });
             }
             Action::Pages { app, home } => self.place_pages(app.0, home),
@@ -96,7 +96,7 @@ impl Shell {
     }
 
     fn force(&mut self, app: u64, epoch: u32, pus: &PuSet) {
-        let cpus = self.site.machine.os_cpuset(pus);
+        let cpus = self.sensors.quotas.of(app).inside(self.site.machine.os_cpuset(pus));
         let Some(entry) = self.programs.get_mut(app) else { return };
         info!(app, epoch, %cpus, "did not move in time; moved from outside");
         entry.allocation.adopt(epoch);

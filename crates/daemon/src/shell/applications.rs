@@ -161,7 +161,8 @@ impl Shell {
     pub(super) fn read_quota(&mut self, app: u64) {
         if let Some(entry) = self.programs.get(app) {
             let confined_by_us = self.actuators.cpusets.is_ours(entry.pid());
-            self.sensors.quotas.look(app, entry.pid(), &self.site.usable, confined_by_us);
+            let given = &entry.options.allowed;
+            self.sensors.quotas.look(app, entry.pid(), given, &self.site.usable, confined_by_us);
         }
     }
 
@@ -196,7 +197,8 @@ impl Shell {
 
     /// Lets a wrapper's processes run anywhere: they only wait for the programs inside.
     pub(super) fn widen(&mut self, app: u64) {
-        self.place_on(app, &self.site.usable.clone());
+        let cpus = self.sensors.quotas.of(app).inside(self.site.usable.clone());
+        self.place_on(app, &cpus);
     }
 
     /// No limits for an application any more: its page says so, and its threads go back to where

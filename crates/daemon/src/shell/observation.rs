@@ -38,7 +38,8 @@ impl Shell {
             | Due::Execs
             | Due::Candidates
             | Due::Scan
-            | Due::Accept => return false,
+            | Due::Accept
+            | Due::Place => return false,
         }
         self.settle();
         true

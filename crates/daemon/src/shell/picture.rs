@@ -13,7 +13,7 @@ use numaestro_topology::CpuSet;
 use super::Shell;
 use crate::folding;
 use crate::libraries;
-use crate::machine::os_of;
+use crate::machine::{confined_to, os_of};
 use crate::programs::App;
 use crate::state::{SavedApp, State};
 use crate::wishes::Limits;
@@ -33,6 +33,7 @@ impl Shell {
             uptime_s: seconds(now.saturating_sub(started_ns)),
             policy: ledger.policy.clone(),
             cpus: self.site.usable.to_string(),
+            confined: confined_to(&self.config, &self.site),
             unmanaged: self.sensors.foreign.processors(),
             decisions: ledger.decisions,
             decision_ns: [times.latest_ns, times.longest_ns],

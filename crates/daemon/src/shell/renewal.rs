@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use numaestro_engine::Event;
+use numaestro_host::reach;
 use numaestro_policy::{AppId, PuState};
 use numaestro_topology::{CpuSet, PuId};
 use tracing::{info, warn};
@@ -13,9 +14,27 @@ use super::Shell;
 use crate::machine::{Site, usable};
 
 impl Shell {
+    /// A program's user gives it the processors `allowed`. The manager may live in a cgroup that
+    /// leaves it fewer than the kernel leaves the program: it learns of the others here. Gives the
+    /// processors that bound the program; `None`: it may have all that there are to give.
+    pub(crate) fn learn(&mut self, pid: u32, allowed: &str) -> Option<CpuSet> {
+        let allowed = allowed.parse::<CpuSet>().ok().filter(|cpus| !cpus.is_empty())?;
+        // An administrator may keep the system's manager in a group for good.
+        if !self.config.system
+            && !allowed.is_subset(&self.site.usable)
+            && let Ok(found) = reach::within(pid, &allowed)
+            && !found.is_subset(&self.site.seen.union(&self.site.usable))
+        {
+            info!(%found, "a program may have processors that the manager's own cgroup does not allow");
+            self.site.seen.or_with(&found);
+            self.observe_machine();
+        }
+        (!self.site.usable.is_subset(&allowed)).then_some(allowed)
+    }
+
     /// Brings the engine in step with the processors that there are for us.
     pub(super) fn observe_machine(&mut self) {
-        let usable = match usable(&self.config) {
+        let usable = match usable(&self.config, &self.site.seen) {
             Ok(usable) => usable,
             Err(cause) => {
                 warn!("the last processor has gone; programs keep what they had: {cause:#}");
@@ -93,7 +112,7 @@ impl Shell {
     /// There are processors that the tree does not have: it is read again, and all applications
     /// claim their processors in it.
     fn renew(&mut self, wanted: &CpuSet) {
-        let site = match Site::read(&self.config) {
+        let site = match Site::read(&self.config, self.site.seen.clone()) {
             Ok(found) => found,
             Err(cause) => {
                 warn!("the machine has changed and cannot be read again: {cause:#}");

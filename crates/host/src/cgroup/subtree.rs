@@ -39,8 +39,8 @@ impl Subtree {
     /// memory, for its numbers) are turned on for the others.
     pub fn open(hierarchies: Hierarchies, support: &Support) -> Result<Self, HostError> {
         let Support::Delegated { group, directory } = support else {
-            let source = std::io::ErrorKind::Unsupported.into();
-            return Err(HostError::Call { operation: "use cpusets", source });
+            let cause = std::io::ErrorKind::Unsupported.into();
+            return Err(HostError::Call { operation: "use cpusets", cause });
         };
         let own = directory.join(OWN_GROUP);
         make(&own)?;

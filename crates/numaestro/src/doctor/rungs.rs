@@ -1,8 +1,7 @@
 //! The checks. Each tries the thing itself where that is harmless, rather than guess from versions.
 
 use super::{Check, Outcome};
-use crate::manager::{self, Manager};
-use crate::{machine_here, say, shim};
+use crate::{machine_here, shim};
 use numaestro_host::cgroup::Support;
 use std::fs;
 use std::path::Path;
@@ -10,7 +9,9 @@ use std::process::Command;
 
 /// Everything, in the order of the ladder.
 pub fn all(dir: &Path) -> Vec<Check> {
-    let mut checks = vec![topology(), pressure(), balancing(), runtime_dir(dir), running(dir), affinity(), stopping()];
+    let mut checks = vec![topology(), pressure(), balancing()];
+    checks.extend(super::surroundings::checks(dir));
+    checks.push(stopping());
     checks.extend(shim_loads(dir));
     checks.push(runtimes());
     checks.extend(super::folding::checks());
@@ -57,66 +58,6 @@ fn balancing() -> Check {
                 Check::lacking(0, name, Outcome::Partly, format!("on ({value})"), next)
             }
         }
-    }
-}
-
-fn runtime_dir(dir: &Path) -> Check {
-    let name = "runtime directory";
-    match numaestro_host::rundir::RuntimeDir::open(dir) {
-        Ok(found) => Check::good(1, name, found.path().display().to_string()),
-        Err(error) => {
-            let next = "set NUMAESTRO_DIR to a short path of a directory of your own, mode 0700";
-            Check::lacking(1, name, Outcome::No, error.to_string(), next)
-        }
-    }
-}
-
-fn running(dir: &Path) -> Check {
-    let name = "manager";
-    match Manager::reach(dir) {
-        Ok(mut manager) => match manager.status() {
-            Ok(s) => Check::good(
-                1,
-                name,
-                format!("running: pid {}, policy {}, {}", s.pid, s.policy, say::counted(s.apps.len(), "application")),
-            ),
-            Err(error) => {
-                Check::lacking(1, name, Outcome::Partly, format!("{error:#}"), "`numaestro stop`, then try again")
-            }
-        },
-        Err(error) if manager::is_absent(&error) && manager::is_of_system(dir) => {
-            let next = "`systemctl start numaestro` starts it, for administrators; --user uses one of your own";
-            Check::lacking(1, name, Outcome::No, "the system's manager does not run".to_owned(), next)
-        }
-        Err(error) if manager::is_absent(&error) => {
-            Check::good(1, name, "not running; starts by itself with `numaestro run`")
-        }
-        Err(error) => Check::lacking(1, name, Outcome::Partly, error.to_string(), "see who owns the runtime directory"),
-    }
-}
-
-/// Sets the affinity this process has already.
-fn affinity() -> Check {
-    let tried = numaestro_host::affinity::get(0).and_then(|set| numaestro_host::affinity::set(0, &set).map(|()| set));
-    match tried {
-        Ok(set) if set.len() == 1 => {
-            let next = "programs can only take turns on it; start numaestro with more processors (taskset, cpuset, container limits)";
-            Check::lacking(
-                1,
-                "affinity",
-                Outcome::Partly,
-                format!("may be set, but there is one processor only ({set})"),
-                next,
-            )
-        }
-        Ok(set) => Check::good(1, "affinity", format!("may be set within {set}")),
-        Err(error) => Check::lacking(
-            1,
-            "affinity",
-            Outcome::No,
-            error.to_string(),
-            "a seccomp filter forbids it; allow sched_setaffinity",
-        ),
     }
 }
 
