@@ -11,6 +11,7 @@
  * That delays polls, and changes nothing else: the order of messages, and so of reductions, is
  * MPI's own. A sleep ends by itself, so no rank waits for us.
  */
+#include "pace.h"
 #include "whole.h"
 
 #include <dlfcn.h>
@@ -19,44 +20,52 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
 /* Polls in vain until each one is measured, if others lack processors: a message that comes sooner
  * costs as much as without us. */
 #define POLLS 32u
-/* Time of polling in vain until the first sleep. A message that comes sooner finds the rank awake,
- * as without us. */
+/* Polling in vain until the first sleep: so long, and so often where polls are slow. A message that
+ * comes sooner finds the rank awake, as without us. Who works may test for messages a hundred times
+ * between two pieces of work. */
 #define PATIENCE_NS 200000u
+#define PATIENCE_POLLS 256u
 /* A sleep is so small a part of the wait so far, and at most this; the kernel adds some 50 us. Who
  * has waited for long needs no quick answer, and each awakening takes time from the thread that
- * computes there. Between two sleeps it polls so often. */
+ * computes there. Between two sleeps it polls so often, and once more each second time: so no loop
+ * of a program always works when it has just slept. */
 #define SLEEP_PART 16u
 #define SLEEP_NS_MOST 1000000u
 #define POLLS_AWAKE 8u
-/* From the end of a poll to the beginning of the next one MPI takes less than this (32 ns nearly
- * always), and a poll in vain less than that: one over TCP takes longer when it has read something,
- * though it says that it has found nothing. A thread that takes more once has done something,
- * such as a piece of work in a loop around MPI_Test, and its wait begins anew. The first poll
- * after a sleep may take any time: the rank has lent its processor, and another thread computes
- * there. */
-#define OUTSIDE_NS_MOST 250u
-#define POLL_NS_MOST 3000u
-/* A wait that ends without a message of UCX was for another kind of messages. After so many in turn
- * UCX is not where this rank's messages come from. */
+/* From the end of a poll to the beginning of the next one MPI does next to nothing. A thread that
+ * takes more than a little work (pace.h) may have done something, such as a piece of work in a loop
+ * around MPI_Test. It may also have been interrupted: below some hypervisors that happens each 60 us,
+ * for some microseconds. So it has to be patient for so many times as long again. Who works for
+ * an eighth of its time or more never sleeps, and a longer piece of work ends the wait. Right after
+ * a sleep caches are cold, and next to nothing takes so many times as long. */
+#define AGAIN 8u
+#define COLD 16u
+/* A wait that ends without a message of UCX was for another kind of messages, or a mere interrupt
+ * has ended it. After so many in turn UCX is not where this rank's messages come from. One with more
+ * sleeps does not count: its message came late by a small part of the wait. */
 #define UNHEARD_MOST 16u
+#define UNHEARD_SLEEPS 16u
 
 /* The wait of one thread. */
 static __thread struct {
-    uint32_t polls;     /* in vain, up to POLLS: from then on they are measured */
-    uint32_t awake;     /* measured polls since patience ended, or since a sleep: 0 right after it */
-    uint64_t waited_ns; /* its time of polling in vain, and of sleeping in between */
-    uint64_t began_ns;  /* the beginning of this poll */
-    uint64_t ended_ns;  /* the end of the poll before it, or of the sleep after that */
-    bool slept;         /* at least once in this wait */
-    bool inside;        /* in a poll of Open MPI */
-    bool in_vain;       /* that poll has ended with a yield, so it has found nothing */
-    uint32_t unheard;   /* waits without a message, since the latest one; UNHEARD_MOST before any */
+    uint32_t polls;      /* in vain, up to POLLS: from then on they are measured */
+    uint32_t awake;      /* measured polls since patience ended, or since a sleep: 0 right after it */
+    uint32_t sleeps;     /* in this wait */
+    uint64_t patient_ns; /* time of polling in vain, as far as patience asks for it */
+    uint64_t waited_ns;  /* its time of polling in vain, and of sleeping in between */
+    uint64_t began_ns;   /* the beginning of this poll */
+    uint64_t ended_ns;   /* the end of the poll before it, or of the sleep after that */
+    bool inside;         /* in a poll of Open MPI */
+    bool in_vain;        /* that poll has ended with a yield, so it has found nothing */
+    bool has_read;       /* but it has read from a socket */
+    uint32_t unheard;    /* waits without a message, since the latest one; UNHEARD_MOST before any */
 } wait __attribute__((tls_model("initial-exec"))) = {.unheard = UNHEARD_MOST};
 
 /* Somebody lacks processors, and could get those of this program: not of one inside a region, where
@@ -89,33 +98,51 @@ static inline void begin_poll(void)
 
 static void begin_wait(void)
 {
-    wait.polls = wait.awake = 0;
-    wait.waited_ns = 0;
-    wait.slept = false;
+    wait.polls = wait.awake = wait.sleeps = 0;
+    wait.patient_ns = wait.waited_ns = 0;
 }
 
-/* A measured poll has ended in vain. `may_sleep`: asked before a sleep. `hears`: every message
- * shows in what polls find. */
+static uint64_t least(uint64_t one, uint64_t other)
+{
+    return one < other ? one : other;
+}
+
+/* The thread was outside of polls for longer than MPI alone is, by so much. The clock is read once
+ * in between, and may take twice its usual time. */
+static uint64_t beyond(uint64_t outside, const struct nm_pace *pace)
+{
+    bool has_just_slept = wait.sleeps && wait.awake == 0;
+    uint64_t nothing = (2 * pace->clock_ns + pace->little_ns) * (has_just_slept ? COLD : 1);
+    return outside > nothing ? outside - nothing : 0;
+}
+
+/* A measured poll has ended in vain. `may_sleep`: asked before a sleep. `hears`: every message shows
+ * in polls; else one may show in the time between two. */
 static __attribute__((noinline)) void measure(bool (*may_sleep)(void), bool hears)
 {
-    uint64_t now = nm_now_ns(), outside = wait.began_ns - wait.ended_ns, polling = now - wait.began_ns;
-    bool awakes = wait.slept && wait.awake == 0;
-    if (outside > OUTSIDE_NS_MOST || (polling > POLL_NS_MOST && !awakes)) {
-        if (wait.slept && wait.unheard < UNHEARD_MOST)
-            wait.unheard++;
+    struct nm_pace pace = nm_pace();
+    uint64_t now = nm_now_ns(), outside = wait.began_ns - wait.ended_ns, took = now - wait.ended_ns;
+    uint64_t again = AGAIN * beyond(outside, &pace);
+    if (again && wait.sleeps && wait.sleeps <= UNHEARD_SLEEPS && wait.unheard < UNHEARD_MOST)
+        wait.unheard++;
+    if (again >= PATIENCE_NS) {
         begin_wait();
         return;
     }
     wait.ended_ns = now;
-    wait.waited_ns += outside + polling;
-    if (wait.waited_ns < PATIENCE_NS || ++wait.awake < POLLS_AWAKE)
+    wait.waited_ns += took;
+    if (again)
+        wait.patient_ns -= least(again, wait.patient_ns);
+    else
+        wait.patient_ns += least(took, PATIENCE_NS / PATIENCE_POLLS + 2 * pace.clock_ns);
+    wait.patient_ns = least(wait.patient_ns, PATIENCE_NS);
+    if (wait.patient_ns < PATIENCE_NS || ++wait.awake < POLLS_AWAKE + (wait.sleeps & 1))
         return;
     wait.awake = 1;
     if (!is_wanted(now) || !(hears || wait.unheard < UNHEARD_MOST) || !may_sleep())
         return;
-    uint64_t part = wait.waited_ns / SLEEP_PART;
-    sleep_ns(part < SLEEP_NS_MOST ? part : SLEEP_NS_MOST);
-    wait.slept = true;
+    sleep_ns(least(wait.waited_ns / SLEEP_PART, SLEEP_NS_MOST));
+    wait.sleeps++;
     wait.awake = 0;
     wait.ended_ns = nm_now_ns();
     wait.waited_ns += wait.ended_ns - now;
@@ -133,8 +160,12 @@ static __attribute__((noinline)) void begin_measuring(void)
 {
     attach_waiting();
     wait.ended_ns = nm_now_ns();
-    if (!is_wanted(wait.ended_ns))
+    if (!is_wanted(wait.ended_ns)) {
         wait.polls = 0;
+        return;
+    }
+    nm_pace();
+    wait.ended_ns = nm_now_ns();
 }
 
 static inline void found_nothing(bool (*may_sleep)(void), bool hears)
@@ -235,18 +266,17 @@ SHIM_EXPORT long opal_progress(void)
         return poll_inside(poll);
     begin_poll();
     wait.inside = true;
-    wait.in_vain = false;
+    wait.in_vain = wait.has_read = false;
     long answer = poll();
     wait.inside = false;
-    if (wait.in_vain) {
+    if (wait.in_vain && !wait.has_read)
         found_nothing(always, true);
-        if (NM_UNLIKELY(open_mpi_yields)) {
-            syscall(SYS_sched_yield);
-            if (wait.polls == POLLS)
-                wait.ended_ns = nm_now_ns();
-        }
-    } else {
+    else
         found_something();
+    if (NM_UNLIKELY(open_mpi_yields && wait.in_vain)) {
+        syscall(SYS_sched_yield);
+        if (wait.polls == POLLS)
+            wait.ended_ns = nm_now_ns();
     }
     return answer;
 }
@@ -258,6 +288,21 @@ bool nm_mpi_yields_in_vain(void)
         return false;
     wait.in_vain = true;
     return true;
+}
+
+/* Open MPI does not count what it reads from sockets. Only by readv does it read messages there. */
+SHIM_EXPORT ssize_t readv(int file, const struct iovec *parts, int count)
+{
+    static ssize_t (*_Atomic real)(int, const struct iovec *, int);
+    if (NM_UNLIKELY(!real)) {
+        int saved = errno;
+        real = (ssize_t(*)(int, const struct iovec *, int))nm_next_symbol("readv");
+        errno = saved;
+    }
+    ssize_t size = real(file, parts, count);
+    if (NM_UNLIKELY(wait.inside) && size > 0)
+        wait.has_read = true;
+    return size;
 }
 
 /* MPICH with UCX. Its function says how much it has found. But a build of MPICH may pass messages

@@ -9,6 +9,7 @@
  * word of libgomp's data with that value is its spin count. If there is not exactly one such word,
  * the shim never writes anything.
  */
+#include "pace.h"
 #include "whole.h"
 
 #include <errno.h>
@@ -22,6 +23,7 @@
 #define SPIN_MARK 300089ull
 #define SPIN_TARGET_NS 3000000ull /* libgomp's own aim; its count of 300000 assumes 10 ns a pause */
 #define SPIN_LEAST 20000ull
+#define PAUSES 200
 #define BLOCKTIME_DEFAULT_MS 200
 #define BLOCKTIME_MS 3 /* as libgomp */
 
@@ -65,24 +67,21 @@ static inline void pause_once(void)
 #endif
 }
 
+static void pause_often(void)
+{
+    for (int i = 0; i < PAUSES; i++)
+        pause_once();
+}
+
 /* The count that spins for about SPIN_TARGET_NS on this processor. */
 static uint64_t calibrated(void)
 {
     static _Atomic uint64_t known;
-    if (known)
-        return known;
-    uint64_t best = UINT64_MAX;
-    for (int round = 0; round < 3; round++) {
-        uint64_t start = nm_now_ns();
-        for (int i = 0; i < 200; i++)
-            pause_once();
-        uint64_t took = nm_now_ns() - start;
-        best = took < best ? took : best;
+    if (!known) {
+        uint64_t count = SPIN_TARGET_NS * PAUSES / nm_shortest_ns(pause_often);
+        known = count > SPIN_MARK ? SPIN_MARK : count < SPIN_LEAST ? SPIN_LEAST : count;
     }
-    uint64_t count = SPIN_TARGET_NS * 200 / (best ? best : 1);
-    count = count > SPIN_MARK ? SPIN_MARK : count < SPIN_LEAST ? SPIN_LEAST : count;
-    known = count;
-    return count;
+    return known;
 }
 
 void nm_spin_find(struct nm_runtime *runtime)

@@ -4,7 +4,8 @@
  * microseconds before each message. `ranks overlap TESTS WORK_US`: rank 1 computes for a second
  * and sends a number; rank 0 computes meanwhile, and tests so many times for the number after each
  * so many microseconds. Rank 0 prints a line of JSON: the seconds that this took, a checksum of
- * every number, and the pieces of work between two rows of tests.
+ * every number, the pieces of work between two rows of tests, the seconds in which it waited for
+ * reductions, and the processor time that it used meanwhile.
  *
  * A sum over a team is made from the sums of its threads, by their numbers. So the checksum
  * depends on the size of the team, and on nothing else. */
@@ -14,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define POINTS 4096
 #define STEPS 64
@@ -21,6 +23,7 @@
 
 static double points[POINTS];
 static uint64_t checksum = 14695981039346656037u;
+static double waited, used;
 
 static void note(double number)
 {
@@ -50,6 +53,13 @@ static double sweep(double by)
     return sum / POINTS;
 }
 
+static double processor_time(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
 static void work(int rank, int iterations, int sweeps)
 {
     double mine[2] = {1.0 + rank, 0.5}, all[2];
@@ -58,7 +68,10 @@ static void work(int rank, int iterations, int sweeps)
     for (int iteration = 0; iteration < iterations; iteration++) {
         for (int i = 0; i < sweeps * (rank + 1); i++)
             mine[0] = sweep(mine[0] * 1e-3);
+        double began = MPI_Wtime(), before = processor_time();
         MPI_Allreduce(mine, all, 2, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+        waited += MPI_Wtime() - began;
+        used += processor_time() - before;
         note(all[0]);
         mine[0] = all[0] * 0.5;
     }
@@ -131,8 +144,8 @@ int main(int argc, char **argv)
         work(rank, first, second);
     double seconds = MPI_Wtime() - began;
     if (rank == 0)
-        printf("{\"ranks\":%d,\"seconds\":%.6f,\"checksum\":\"%016llx\",\"pieces\":%ld}\n", ranks, seconds,
-               (unsigned long long)checksum, pieces);
+        printf("{\"ranks\":%d,\"seconds\":%.6f,\"checksum\":\"%016llx\",\"pieces\":%ld,\"waited\":%.6f,\"used\":%.6f}\n", ranks,
+               seconds, (unsigned long long)checksum, pieces, waited, used);
     MPI_Finalize();
     return 0;
 }

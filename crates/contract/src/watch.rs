@@ -32,16 +32,16 @@ const BLOCKED_PERMILLE: u64 = 100;
 /// A blocked program that uses more than this works again, though it opens no region.
 const WORKS_PERMILLE: u64 = 500;
 /// A rank of MPI that waits uses less than this between two looks: some polls for its message,
-/// after each awakening.
+/// after each awakening. An awakening costs several times as much on one machine as on another.
 const WAITS_PERMILLE: u64 = 300;
+/// A rank of MPI waited at the latest look, and has used less than this since: it still waits. What
+/// it does with its message takes longer.
+const STILL_PERMILLE: u64 = 50;
 /// A program without regions has been idle, or had one thread at work, for so long when that counts
 /// as a phase, nanoseconds.
 const PATIENCE_NS_MIN: Nanos = 2_000_000;
 /// The same of a program whose phases are short, at most.
 const PATIENCE_NS_MAX: Nanos = 64_000_000;
-/// A rank of MPI waited at the latest look, and has used less than this since, nanoseconds: it
-/// still waits. An awakening takes some tens of thousands.
-const STILL_NS: Nanos = 100_000;
 /// A phase that is shorter than this, nanoseconds, has cost about as much as it gave.
 const SHORT_NS: Nanos = 8_000_000;
 
@@ -103,7 +103,7 @@ impl PhaseWatch {
         }
         let before = before?;
         let used = Used::between(before, present?);
-        self.waited = look.waits || (self.waited && used.cpu_ns < STILL_NS);
+        self.waited = look.waits || (self.waited && used.permille() < STILL_PERMILLE);
         let look = Look { waits: self.waited, ..look };
         let was_ready = self.ready;
         self.ready = look.ready.unwrap_or(was_ready);
@@ -126,7 +126,8 @@ impl PhaseWatch {
     /// Since when it has been idle, and alone. Its time shows the whole of the time between two
     /// looks, states of threads only the moment of a look.
     fn note(&mut self, look: Look, (before, now): (Nanos, Nanos), used: Used) {
-        let idle = used.permille() < BLOCKED_PERMILLE && look.ready.is_none_or(|ready| ready == 0);
+        let most = if look.waits { WAITS_PERMILLE } else { BLOCKED_PERMILLE };
+        let idle = used.permille() < most && look.ready.is_none_or(|ready| ready == 0);
         let alone = !used.is_parallel() && look.ready.is_none_or(|ready| ready < READY_MOST);
         let counted = look.ready.is_some();
         self.idle_since_ns = self.idle_since_ns.or(counted.then_some(before)).filter(|_| idle);

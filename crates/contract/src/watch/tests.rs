@@ -57,27 +57,38 @@ fn a_program_that_uses_no_time_is_blocked_until_it_uses_some() {
     assert_eq!(look(6, 18 * MS, 4 * MS), Some(Phase::Parallel));
 }
 
-#[test]
-fn a_program_that_says_that_it_waits_needs_no_patience() {
+/// A rank whose phases were short, seen on a machine on which everything takes `ms` nanoseconds
+/// instead of a millisecond.
+fn rank_that_waits(ms: Nanos) {
     let mut watch = PhaseWatch { patience_ns: PATIENCE_NS_MAX, ..PhaseWatch::default() };
-    let mut look = |waits, ready, now, cpu| {
-        seen(&mut watch, Look { waits, ready: Some(ready), several: false, ..at(5, false) }, now, cpu)
+    // Times are tenths.
+    let mut look = |waits, ready, now: Nanos, cpu: Nanos| {
+        let look = Look { waits, ready: Some(ready), several: false, ..at(5, false) };
+        seen(&mut watch, look, now * ms / 10, cpu * ms / 10)
     };
-    assert_eq!(look(false, 0, 4 * MS, 7), None);
-    assert_eq!(look(false, 0, 6 * MS, 7), None, "its latest waits were short ones");
-    assert_eq!(look(true, 0, 8 * MS, 7), Some(Phase::Blocked));
-    assert_eq!(look(true, 1, 10 * MS, 7), None);
-    assert_eq!(look(true, 1, 12 * MS, 7), None, "it polls for messages");
-    assert_eq!(look(true, 1, 14 * MS, 2 * MS), Some(Phase::Sequential), "another thread works");
-    assert_eq!(look(true, 1, 16 * MS, 4 * MS), None, "and goes on");
-    assert_eq!(look(true, 0, 18 * MS, 4 * MS), Some(Phase::Blocked));
-    assert_eq!(look(true, 1, 20 * MS, 5 * MS), None, "one look with a ready thread");
+    assert_eq!(look(false, 0, 40, 0), None);
+    assert_eq!(look(false, 0, 60, 0), None, "its latest waits were short ones");
+    assert_eq!(look(true, 0, 80, 0), Some(Phase::Blocked));
+    assert_eq!(look(true, 1, 100, 0), None);
+    assert_eq!(look(true, 1, 120, 0), None, "it polls for messages");
+    assert_eq!(look(true, 1, 140, 20), Some(Phase::Sequential), "another thread works");
+    assert_eq!(look(true, 1, 160, 40), None, "and goes on");
+    assert_eq!(look(true, 0, 180, 40), Some(Phase::Blocked));
+    assert_eq!(look(true, 1, 200, 50), None, "one look with a ready thread");
     let half = Some(Phase::Sequential);
-    assert_eq!(look(true, 1, 22 * MS, 6 * MS - MS / 10), half, "another thread works beside the one that borrows");
-    assert_eq!(look(true, 0, 24 * MS, 6 * MS), Some(Phase::Blocked));
-    assert_eq!(look(false, 1, 26 * MS, 6 * MS), None);
-    assert_eq!(look(false, 1, 28 * MS, 6 * MS + STILL_NS / 2), None, "it is ready, but others keep it from running");
-    assert_eq!(look(false, 1, 30 * MS, 6 * MS + STILL_NS * 2), Some(Phase::Sequential), "it has run and does not wait");
+    assert_eq!(look(true, 1, 220, 59), half, "another thread works beside the one that borrows");
+    assert_eq!(look(true, 0, 240, 64), Some(Phase::Blocked), "a quarter of its time, for awakenings that cost a lot");
+    assert_eq!(look(false, 1, 260, 64), None);
+    assert_eq!(look(false, 1, 300, 65), None, "it is ready, but others keep it from running");
+    assert_eq!(look(false, 1, 340, 68), half, "it has run and does not wait");
+    assert_eq!(look(false, 0, 360, 73), None, "who does not say that it waits needs all of its time");
+}
+
+#[test]
+fn a_program_that_says_that_it_waits_needs_no_patience_on_fast_and_slow_machines() {
+    for ms in [MS / 4, MS / 2, MS, 2 * MS, 4 * MS, 8 * MS] {
+        rank_that_waits(ms);
+    }
 }
 
 #[test]
