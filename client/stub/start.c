@@ -66,9 +66,26 @@ const struct nm_start *nm_stub_start(void)
     return &start;
 }
 
+/* A child of fork is told; one of vfork is not, and has another number. */
+static int32_t own_pid;
+extern int __register_atfork(void (*)(void), void (*)(void), void (*)(void), void *) __attribute__((weak));
+
+static void note_pid(void)
+{
+    own_pid = (int32_t)nm_system3(SYS_getpid, 0, 0, 0);
+}
+
+bool nm_stub_is_vfork_child(void)
+{
+    return own_pid != 0 && own_pid != (int32_t)nm_system3(SYS_getpid, 0, 0, 0);
+}
+
 __attribute__((constructor)) static void at_start(void)
 {
     nm_stub_start();
+    note_pid();
+    if (__register_atfork)
+        __register_atfork(NULL, NULL, note_pid, NULL);
 }
 
 bool nm_stub_shim_path(const char *stub, char *out, size_t room)
