@@ -740,7 +740,7 @@ static char *stood_for(const struct plan *plan, const char *entry)
 }
 
 /* Another thread has changed the environment meanwhile, and the C library may have freed the list
- * from before: the new one stays, without our entries. */
+ * from before, or made the new one in its place: that stays, without our entries. */
 static void take_out(const struct plan *plan, char **list)
 {
     char **to = list;
@@ -770,7 +770,7 @@ static void step_back(const struct stand_in *in)
         return;
     if (environ == (char **)in->plan->entries && is_unchanged(in)) {
         environ = in->before;
-    } else if (environ != in->before) {
+    } else {
         last_stand_in = NULL;
         take_out(in->plan, environ);
     }

@@ -58,8 +58,10 @@ void nm_room_hand_back(struct nm_room *room);
 struct nm_cpus {
     uint64_t words[NM_CPU_WORDS];
 };
-void nm_stub_narrowed(const void *mask, size_t bytes); /* this process has put itself on these processors */
-bool nm_stub_own_allowed(struct nm_cpus *out);         /* the narrower set, if it has; it goes to what it starts */
+/* This process has put a thread on these processors: the one that calls, its first one, or another. */
+enum nm_whose { NM_OWN, NM_FIRST_THREADS, NM_ANOTHERS };
+void nm_stub_narrowed(const void *mask, size_t bytes, enum nm_whose whose);
+bool nm_stub_own_allowed(struct nm_cpus *out); /* the narrower set of this thread; it goes to what it starts */
 bool nm_cpus_parse(const char *list, struct nm_cpus *out);
 bool nm_cpus_write(const struct nm_cpus *set, char *out, size_t room);
 unsigned nm_cpus_count(const struct nm_cpus *set);
