@@ -723,7 +723,8 @@ static void stand_in(struct stand_in *in)
         in->plan = plan->change.needed ? last : NULL;
         nm_system3(SYS_munmap, at, bytes, 0);
     } else {
-        in->plan = last_stand_in = plan;
+        last_stand_in = plan;
+        in->plan = plan;
     }
     if (!in->plan)
         return;
