@@ -10,32 +10,18 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <link.h>
+#include <sys/stat.h>
 
 #define PATH_BYTES 4096u
 #define ENTRIES_MAX 8192u
 
 extern struct r_debug _r_debug __attribute__((weak));
 
-struct identity {
-    uint64_t inode;
-    uint32_t major, minor;
-};
-
-static bool identity_of(const char *path, struct identity *out)
-{
-    unsigned char status[256]; /* struct statx */
-    if (nm_system(SYS_statx, AT_FDCWD, (long)path, 0, 0x100 /* STATX_INO */, (long)status, 0) != 0)
-        return false;
-    nm_copy(&out->inode, status + 32, sizeof out->inode);
-    nm_copy(&out->major, status + 136, sizeof out->major);
-    nm_copy(&out->minor, status + 140, sizeof out->minor);
-    return true;
-}
-
 static bool is_same_file(const char *one, const char *other)
 {
-    struct identity a, b;
-    return identity_of(one, &a) && identity_of(other, &b) && a.inode == b.inode && a.major == b.major && a.minor == b.minor;
+    struct stat a, b;
+    return nm_system4(SYS_newfstatat, AT_FDCWD, one, &a, 0) == 0 && nm_system4(SYS_newfstatat, AT_FDCWD, other, &b, 0) == 0 &&
+           a.st_ino == b.st_ino && a.st_dev == b.st_dev;
 }
 
 /* The auxiliary vector lies behind the environment that the kernel has made. */

@@ -1,22 +1,69 @@
 /* allowed.c - the allowed set of this process: the processors that its user, or it itself, has
  * given it. The environment tells it the user's; here is what it has done since.
+ *
+ * The kernel hands on the mask of the thread that starts something, so each thread has a set of its
+ * own. A child of fork begins with its parent's, which its memory has; a child of vfork too, but
+ * what it sets is not its parent's.
  */
 #include "stub.h"
 
-static struct nm_cpus narrowed;
-static int32_t narrowed_by; /* the process; a child of vfork has another number and the same memory */
+#define RECORDS 256u
 
-static int32_t own_pid(void)
+static struct record {
+    _Atomic uint32_t stamp; /* 0 = none; a later record may take its place */
+    int32_t child;          /* set by this child of vfork; 0 = by a thread of this process */
+    bool other;             /* set for another thread than the one that called */
+    struct nm_cpus set;
+} records[RECORDS];
+static _Atomic uint32_t stamps;
+static _Atomic uint32_t first_threads; /* stamp of the first thread's; threads that it makes have its mask */
+static __thread uint32_t own_stamp __attribute__((tls_model("initial-exec")));
+
+static struct record *record_of(uint32_t stamp)
 {
-    return (int32_t)nm_system3(SYS_getpid, 0, 0, 0);
+    struct record *record = &records[stamp % RECORDS];
+    return stamp && record->stamp == stamp ? record : NULL;
+}
+
+static bool has_all(const struct nm_cpus *set, const struct nm_cpus *of)
+{
+    for (unsigned i = 0; i < NM_CPU_WORDS; i++)
+        if (of->words[i] & ~set->words[i])
+            return false;
+    return true;
+}
+
+static struct record *found(const struct nm_cpus *present, int32_t child)
+{
+    for (unsigned i = 0; i < RECORDS; i++) {
+        struct record *record = &records[i];
+        if (!record->stamp || record->child != child || !has_all(&record->set, present))
+            continue;
+        /* A thread does not see what others set for it. A share of the moment may be the same set,
+         * so it must be exactly this one. */
+        if (child || (record->other && has_all(present, &record->set)))
+            return record;
+    }
+    return NULL;
 }
 
 bool nm_stub_own_allowed(struct nm_cpus *out)
 {
-    if (narrowed_by == 0 || narrowed_by != own_pid())
+    struct record *record = NULL;
+    struct nm_cpus present = {{0}};
+    if (!stamps || nm_system3(SYS_sched_getaffinity, 0, sizeof present.words, present.words) <= 0)
         return false;
-    *out = narrowed;
-    return true;
+    if (nm_stub_is_vfork_child())
+        record = found(&present, (int32_t)nm_system3(SYS_getpid, 0, 0, 0));
+    if (!record)
+        record = record_of(own_stamp);
+    if (!record && (record = record_of(first_threads)) && !has_all(&record->set, &present))
+        record = NULL;
+    if (!record)
+        record = found(&present, 0);
+    if (record)
+        *out = record->set;
+    return record != NULL;
 }
 
 unsigned nm_cpus_count(const struct nm_cpus *set)
@@ -28,32 +75,39 @@ unsigned nm_cpus_count(const struct nm_cpus *set)
     return count;
 }
 
-static bool has_all(const struct nm_cpus *set, const struct nm_cpus *of)
-{
-    for (unsigned i = 0; i < NM_CPU_WORDS; i++)
-        if (of->words[i] & ~set->words[i])
-            return false;
-    return true;
-}
-
-void nm_stub_narrowed(const void *mask, size_t bytes)
+void nm_stub_narrowed(const void *mask, size_t bytes, enum nm_whose whose)
 {
     struct nm_cpus set = {{0}}, told;
     const char *list = nm_variable(nm_stub_start()->saved, "NUMAESTRO_CPUS_ALL");
+    bool child = nm_stub_is_vfork_child();
+    int32_t pid = (int32_t)nm_system3(SYS_getpid, 0, 0, 0);
+    bool first = whose == NM_FIRST_THREADS || (whose == NM_OWN && pid == (int32_t)nm_system3(SYS_gettid, 0, 0, 0));
     nm_copy(set.words, mask, bytes < sizeof set.words ? bytes : sizeof set.words);
     /* Whoever takes all that the user gave has taken nothing away. */
-    if (list && nm_cpus_parse(list, &told) && has_all(&set, &told)) {
-        narrowed_by = 0;
-        return;
+    bool all = list && nm_cpus_parse(list, &told) && has_all(&set, &told);
+    uint32_t stamp = 0;
+    if (!all || child) {
+        struct record *record = child ? NULL : whose == NM_OWN ? record_of(own_stamp) : NULL;
+        stamp = record ? record->stamp : ++stamps;
+        if (!stamp)
+            stamp = ++stamps;
+        record = &records[stamp % RECORDS];
+        record->stamp = 0;
+        record->child = child ? pid : 0;
+        record->other = whose == NM_ANOTHERS;
+        record->set = set;
+        record->stamp = stamp;
     }
-    narrowed = set;
-    narrowed_by = own_pid();
+    if (!child && whose == NM_OWN)
+        own_stamp = stamp;
+    if (!child && first)
+        first_threads = stamp;
 }
 
 /* For the shim, from which such calls do not pass the stub. */
 STUB_EXPORT void numaestro_narrowed(const void *mask, size_t bytes)
 {
-    nm_stub_narrowed(mask, bytes);
+    nm_stub_narrowed(mask, bytes, NM_OWN);
 }
 
 static const char *number(const char *at, unsigned *out)

@@ -19,12 +19,12 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#define ENTRIES_MAX 8192u
 #define PATH_BYTES 2048u
 #define TEXT_BYTES 4096u
 #define ADDED_MAX 40u
 #define LIST_BYTES 1024u
 #define WORD_BYTES 48u
+#define REPLACED_MAX 5u
 
 extern char **environ __attribute__((weak));
 
@@ -480,30 +480,6 @@ static int start_with(const struct start *start, char *const envp[])
     return fail(ENOSYS);
 }
 
-static __attribute__((noinline)) int start_changed(const struct start *start, const struct change *change, char *const envp[])
-{
-    const char *entries[count_of(envp) + ADDED_MAX + 1];
-    compose(change, envp, entries);
-    return start_with(start, (char *const *)entries);
-}
-
-/* `file`: the image, NULL if nobody knows it. */
-static int start_fitted(const struct start *start, const char *file, char *const envp[])
-{
-    struct change change;
-    struct moved moved;
-    moved.done = false;
-    begin(&change);
-    if (!file || count_of(envp) > ENTRIES_MAX)
-        return start_with(start, envp);
-    choose(&change, file, start->argv, envp);
-    if (change.looked)
-        place(&change, envp, &moved);
-    int result = change.needed ? start_changed(start, &change, envp) : start_with(start, envp);
-    undo(&moved);
-    return result;
-}
-
 /* The file that a search through PATH finds; NULL if it finds none. */
 static const char *found_in_path(const char *name, char *out)
 {
@@ -545,6 +521,90 @@ static const char *name_of(int fd, char *out)
     return fd < 0 ? NULL : out;
 }
 
+/* The image that will be started; NULL if nobody knows it. */
+static const char *image_of(const struct start *start, char *out)
+{
+    switch (start->how) {
+    case EXECVPE:
+    case SPAWNP:
+        return start->path ? found_in_path(start->path, out) : NULL;
+    case FEXECVE:
+        return name_of(start->fd, out);
+    case EXECVEAT:
+        if (start->path && (start->path[0] == '/' || start->fd == AT_FDCWD))
+            return start->path;
+        return start->path && !*start->path ? name_of(start->fd, out) : NULL;
+    default:
+        return start->path;
+    }
+}
+
+/* Everything about one start that needs more room than a stack may have. */
+struct plan {
+    const struct start *start;
+    char *const *envp;
+    struct change change;
+    struct moved moved;
+    char path[PATH_BYTES];
+    const char *replaced[REPLACED_MAX]; /* entries of `envp` that others stand for, in a stand-in */
+    const char *entries[];
+};
+
+static size_t bytes_of(char *const envp[])
+{
+    return sizeof(struct plan) + (count_of(envp) + ADDED_MAX + 1) * sizeof(char *);
+}
+
+static void fit(void *of)
+{
+    struct plan *plan = of;
+    const char *file = image_of(plan->start, plan->path);
+    begin(&plan->change);
+    plan->moved.done = false;
+    if (!file)
+        return;
+    choose(&plan->change, file, plan->start->argv, plan->envp);
+    if (plan->change.looked)
+        place(&plan->change, plan->envp, &plan->moved);
+    if (plan->change.needed)
+        compose(&plan->change, plan->envp, plan->entries);
+}
+
+/* Of a shell that the C library starts: no affinity is set. */
+static void fit_shell(void *of)
+{
+    struct plan *plan = of;
+    begin(&plan->change);
+    choose(&plan->change, plan->start->path, plan->start->argv, plan->envp);
+    if (!plan->change.needed)
+        return;
+    compose(&plan->change, plan->envp, plan->entries);
+    unsigned n = 0;
+    for (size_t i = 0; plan->envp[i] && n < REPLACED_MAX; i++)
+        if (is_replaced(&plan->change, plan->envp[i]))
+            plan->replaced[n++] = plan->envp[i];
+}
+
+static int start_fitted(const struct start *start, char *const envp[])
+{
+    struct nm_room room;
+    struct plan *plan = nm_room_take(&room, bytes_of(envp));
+    if (!plan)
+        return start_with(start, envp);
+    plan->start = start;
+    plan->envp = envp;
+    nm_room_run(&room, fit, plan);
+    bool replaces = start->how != SPAWN && start->how != SPAWNP;
+    if (replaces)
+        nm_room_hand_over(&room);
+    int result = start_with(start, plan->change.needed ? (char *const *)plan->entries : envp);
+    if (replaces)
+        nm_room_hand_back(&room);
+    undo(&plan->moved);
+    nm_room_leave(&room);
+    return result;
+}
+
 static char *const *own_environment(void)
 {
     static char *const none[] = {NULL};
@@ -554,7 +614,7 @@ static char *const *own_environment(void)
 STUB_EXPORT int execve(const char *path, char *const argv[], char *const envp[])
 {
     struct start start = {.how = EXECVE, .path = path, .argv = argv};
-    return start_fitted(&start, path, envp);
+    return start_fitted(&start, envp);
 }
 
 STUB_EXPORT int execv(const char *path, char *const argv[])
@@ -564,9 +624,8 @@ STUB_EXPORT int execv(const char *path, char *const argv[])
 
 STUB_EXPORT int execvpe(const char *file, char *const argv[], char *const envp[])
 {
-    char path[PATH_BYTES];
     struct start start = {.how = EXECVPE, .path = file, .argv = argv};
-    return start_fitted(&start, found_in_path(file, path), envp);
+    return start_fitted(&start, envp);
 }
 
 STUB_EXPORT int execvp(const char *file, char *const argv[])
@@ -576,17 +635,14 @@ STUB_EXPORT int execvp(const char *file, char *const argv[])
 
 STUB_EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
 {
-    char name[WORD_BYTES];
     struct start start = {.how = FEXECVE, .fd = fd, .argv = argv};
-    return start_fitted(&start, name_of(fd, name), envp);
+    return start_fitted(&start, envp);
 }
 
 STUB_EXPORT int execveat(int fd, const char *path, char *const argv[], char *const envp[], int flags)
 {
-    char name[WORD_BYTES];
     struct start start = {.how = EXECVEAT, .fd = fd, .path = path, .argv = argv, .flags = flags};
-    bool here = path && (path[0] == '/' || fd == AT_FDCWD);
-    return start_fitted(&start, here ? path : path && !*path ? name_of(fd, name) : NULL, envp);
+    return start_fitted(&start, envp);
 }
 
 /* The words of a list of arguments, on the caller's stack. */
@@ -629,79 +685,144 @@ STUB_EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file
                             const posix_spawnattr_t *attributes, char *const argv[], char *const envp[])
 {
     struct start start = {SPAWN, -1, 0, pid, path, actions, attributes, argv};
-    return start_fitted(&start, path, envp ? envp : own_environment());
+    return start_fitted(&start, envp ? envp : own_environment());
 }
 
 STUB_EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
                              const posix_spawnattr_t *attributes, char *const argv[], char *const envp[])
 {
-    char path[PATH_BYTES];
     struct start start = {SPAWNP, -1, 0, pid, file, actions, attributes, argv};
-    return start_fitted(&start, found_in_path(file, path), envp ? envp : own_environment());
+    return start_fitted(&start, envp ? envp : own_environment());
 }
 
 /* The C library starts the shell with the variable `environ`. Where that lacks what this process
- * was told, another list of the same entries stands in for the time of the call. It is kept: a
- * thread that sets a variable meanwhile takes its entries over. */
+ * was told, another list of the same entries stands in for the time of the call. Whoever changes
+ * the environment meanwhile changes that list or a copy of it. So a list that has been used is
+ * never given back, but used again where the same one is needed. */
 
-static char *const *fitted_environment(void)
+struct stand_in {
+    struct plan *plan; /* NULL: none is needed */
+    char **before;
+};
+static struct plan *_Atomic last_stand_in;
+
+static bool is_ours_text(const struct plan *plan, const char *entry)
 {
-    struct change change;
+    const char *begin = (const char *)&plan->change, *end = begin + sizeof plan->change;
+    for (char *const *saved = nm_stub_start()->saved; plan->change.restore && *saved; saved++)
+        if (entry == *saved)
+            return true;
+    return entry >= begin && entry < end;
+}
+
+/* Two lists of the same entries; texts of ours are equal. */
+static bool same_entries(const struct plan *a, const struct plan *b)
+{
+    size_t i = 0;
+    for (; a->entries[i] && b->entries[i]; i++)
+        if (a->entries[i] != b->entries[i] &&
+            !(is_ours_text(a, a->entries[i]) && is_ours_text(b, b->entries[i]) && nm_equal(a->entries[i], b->entries[i])))
+            return false;
+    return a->entries[i] == b->entries[i];
+}
+
+static void stand_in(struct stand_in *in)
+{
+    static char *const words[] = {"sh", NULL};
+    static const struct start shell = {.how = EXECVE, .path = "/bin/sh", .argv = words};
     char *const *present = own_environment();
-    size_t count = count_of(present);
-    static char *const shell[] = {"sh", NULL};
-    if (count > ENTRIES_MAX)
-        return NULL;
-    begin(&change);
-    choose(&change, "/bin/sh", shell, present);
-    if (!change.needed)
-        return NULL;
-    size_t list = (count + ADDED_MAX + 1) * sizeof(char *), bytes = list + sizeof change;
+    size_t bytes = bytes_of(present);
+    struct nm_room room;
+    in->plan = NULL;
     long at = nm_system(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (at < 0 && at > -4096)
-        return NULL;
-    struct change *kept = (struct change *)((char *)at + list);
-    begin(kept);
-    choose(kept, "/bin/sh", shell, present);
-    compose(kept, present, (const char **)at);
-    return (char *const *)at;
+        return;
+    struct plan *plan = (struct plan *)at, *last = last_stand_in;
+    plan->start = &shell;
+    plan->envp = present;
+    if (nm_room_take(&room, 0)) {
+        nm_room_run(&room, fit_shell, plan);
+        nm_room_leave(&room);
+    } else {
+        plan->change.needed = false;
+    }
+    if (!plan->change.needed || (last && same_entries(plan, last))) {
+        in->plan = plan->change.needed ? last : NULL;
+        nm_system3(SYS_munmap, at, bytes, 0);
+    } else {
+        last_stand_in = plan;
+        in->plan = plan;
+    }
+    if (!in->plan)
+        return;
+    in->before = environ;
+    environ = (char **)in->plan->entries;
 }
 
-static char **stand_in(char *const *fitted)
+static char *stood_for(const struct plan *plan, const char *entry)
 {
-    char **before = environ;
-    environ = (char **)fitted;
-    return before;
+    for (unsigned i = 0; i < REPLACED_MAX && plan->replaced[i]; i++)
+        if (has_name_of((char *const *)&plan->replaced[i], 1, entry))
+            return (char *)plan->replaced[i];
+    return NULL;
 }
 
-static void step_back(char *const *fitted, char **before)
+/* Another thread has changed the environment meanwhile, and the C library may have freed the list
+ * from before, or made the new one in its place: that stays, without our entries. */
+static void take_out(const struct plan *plan, char **list)
 {
-    if (environ == (char **)fitted)
-        environ = before;
+    char **to = list;
+    for (char **from = list; list && *from; from++) {
+        char *entry = is_ours_text(plan, *from) ? stood_for(plan, *from) : *from;
+        if (entry)
+            *to++ = entry;
+    }
+    if (list)
+        *to = NULL;
+}
+
+static bool is_unchanged(const struct stand_in *in)
+{
+    size_t n = 0, i = 0;
+    for (; in->before && in->before[i]; i++)
+        if (!is_replaced(&in->plan->change, in->before[i]) && in->plan->entries[n++] != in->before[i])
+            return false;
+    while (in->plan->entries[n] && is_ours_text(in->plan, in->plan->entries[n]))
+        n++;
+    return !in->plan->entries[n];
+}
+
+static void step_back(const struct stand_in *in)
+{
+    if (!in->plan)
+        return;
+    if (environ == (char **)in->plan->entries && is_unchanged(in)) {
+        environ = in->before;
+    } else {
+        last_stand_in = NULL;
+        take_out(in->plan, environ);
+    }
 }
 
 STUB_EXPORT int system(const char *command)
 {
-    char *const *fitted = command ? fitted_environment() : NULL;
+    struct stand_in in = {NULL, NULL};
     if (!system_next())
         return fail(ENOSYS);
-    if (!fitted)
-        return system_next()(command);
-    char **before = stand_in(fitted);
+    if (command)
+        stand_in(&in);
     int result = system_next()(command);
-    step_back(fitted, before);
+    step_back(&in);
     return result;
 }
 
 STUB_EXPORT FILE *popen(const char *command, const char *type)
 {
-    char *const *fitted = fitted_environment();
+    struct stand_in in;
     if (!popen_next())
         return NULL;
-    if (!fitted)
-        return popen_next()(command, type);
-    char **before = stand_in(fitted);
+    stand_in(&in);
     FILE *result = popen_next()(command, type);
-    step_back(fitted, before);
+    step_back(&in);
     return result;
 }

@@ -11,6 +11,7 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #define PATH_BYTES 1024u
 #define NAME_BYTES 256u
@@ -105,7 +106,7 @@ static bool is_plain(const char *name)
 
 static long open_file(const char *path)
 {
-    return nm_system4(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
+    return nm_system4(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
 }
 
 static void close_file(long fd)
@@ -420,25 +421,23 @@ bool nm_look_for_runtime(const char *file, const struct nm_search *search)
 
 /* Images */
 
-static bool gets_rights(long fd)
+/* What is not a regular file is not opened: a device may act, and a pipe may wake who waits for it. */
+static bool is_file(const char *path, struct stat *status)
 {
-    unsigned char status[256]; /* struct statx */
+    return nm_system4(SYS_newfstatat, AT_FDCWD, path, status, 0) == 0 && S_ISREG(status->st_mode);
+}
+
+static bool gets_rights(long fd, const struct stat *status)
+{
     char capability[64];
-    if (nm_system(SYS_statx, fd, (long)"", 0x1000 /* AT_EMPTY_PATH */, 2 /* STATX_MODE */, (long)status, 0) == 0) {
-        uint16_t mode;
-        nm_copy(&mode, status + 28, sizeof mode);
-        /* The kernel and the loader compare numbers of users: root's own setuid programs get no
-         * other rights when root starts them. */
-        uint32_t uid, gid;
-        nm_copy(&uid, status + 20, sizeof uid);
-        nm_copy(&gid, status + 24, sizeof gid);
-        if ((mode & 04000) && uid != (uint32_t)nm_system3(SYS_getuid, 0, 0, 0))
-            return true;
-        if ((mode & 02010) == 02010 && gid != (uint32_t)nm_system3(SYS_getgid, 0, 0, 0))
-            return true;
-    }
-    return nm_system3(SYS_getuid, 0, 0, 0) != 0 &&
-           nm_system4(SYS_fgetxattr, fd, "security.capability", capability, sizeof capability) > 0;
+    /* The kernel and the loader compare numbers of users: root's own setuid programs get no other
+     * rights when root starts them. */
+    uid_t uid = (uid_t)nm_system3(SYS_getuid, 0, 0, 0);
+    if ((status->st_mode & S_ISUID) && status->st_uid != uid)
+        return true;
+    if ((status->st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) && status->st_gid != (gid_t)nm_system3(SYS_getgid, 0, 0, 0))
+        return true;
+    return uid != 0 && nm_system4(SYS_fgetxattr, fd, "security.capability", capability, sizeof capability) > 0;
 }
 
 static bool is_loader_name(const char *path)
@@ -494,13 +493,13 @@ struct nm_image nm_look_at_image(const char *path, const struct nm_search *searc
             char line[256];
         } begin;
         struct file file;
-        file.fd = open_file(path);
-        if (file.fd < 0)
+        struct stat status;
+        if (!is_file(path, &status) || (file.fd = open_file(path)) < 0)
             break;
         long got = nm_system4(SYS_pread64, file.fd, &begin, sizeof begin, 0);
         if (got >= (long)sizeof begin.head && nm_after(begin.line, "\x7f" "ELF")) {
             file.head = begin.head;
-            if (gets_rights(file.fd))
+            if (gets_rights(file.fd, &status))
                 image.kind = NM_IMAGE_SETID;
             else
                 look_at_elf(&image, &file, path, search);

@@ -13,7 +13,16 @@ extern char **environ __attribute__((weak));
 /* First byte of this file in memory, from the linker. */
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 
-/* The compiler may call it. */
+/* The compiler may call these. */
+void *memcpy(void *restrict to, const void *restrict from, size_t bytes) __attribute__((visibility("hidden")));
+void *memcpy(void *restrict to, const void *restrict from, size_t bytes)
+{
+    volatile char *out = to;
+    for (const char *in = from; bytes; bytes--)
+        *out++ = *in++;
+    return to;
+}
+
 void *memset(void *to, int value, size_t bytes) __attribute__((visibility("hidden")));
 void *memset(void *to, int value, size_t bytes)
 {
@@ -37,7 +46,7 @@ static void save(const char *entry, size_t *used, unsigned *count)
     *used += length;
 }
 
-static void look(void)
+static void look(char *const *envp)
 {
     size_t used = 0;
     unsigned count = 0;
@@ -45,7 +54,7 @@ static void look(void)
     while (map && map->l_addr != (ElfW(Addr))__ehdr_start)
         map = map->l_next;
     start.stub = map ? map->l_name : "";
-    for (char *const *entry = &environ ? environ : NULL; entry && *entry; entry++)
+    for (char *const *entry = envp; entry && *entry; entry++)
         /* The share of the moment is another one for whatever starts later. `run` has set the spin
          * count, if it is this one: the shim finds it again in libgomp (shim/spin.c). */
         if ((nm_after(*entry, "NUMAESTRO_") && !nm_value(*entry, "NUMAESTRO_CPUS_NOW")) ||
@@ -56,19 +65,43 @@ static void look(void)
     start.off = off && *off && !nm_equal(off, "0");
 }
 
-const struct nm_start *nm_stub_start(void)
+static void remember(char *const *envp)
 {
     int expected = 0;
     if (state != 2 && __atomic_compare_exchange_n((int *)&state, &expected, 1, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-        look();
+        look(envp);
         state = 2;
     }
+}
+
+const struct nm_start *nm_stub_start(void)
+{
+    remember(&environ ? environ : NULL);
     return &start;
 }
 
-__attribute__((constructor)) static void at_start(void)
+/* A child of fork is told; one of vfork is not, and has another number. */
+static int32_t own_pid;
+extern int __register_atfork(void (*)(void), void (*)(void), void (*)(void), void *) __attribute__((weak));
+
+static void note_pid(void)
 {
-    nm_stub_start();
+    own_pid = (int32_t)nm_system3(SYS_getpid, 0, 0, 0);
+}
+
+bool nm_stub_is_vfork_child(void)
+{
+    return own_pid != 0 && own_pid != (int32_t)nm_system3(SYS_getpid, 0, 0, 0);
+}
+
+/* Before the C library's own constructor, which sets `environ`. glibc gives constructors the
+ * arguments of main; others give nothing. */
+__attribute__((constructor)) static void at_start(int argc, char **argv, char **envp)
+{
+    remember(argc > 0 && argv && &_r_debug ? envp : &environ ? environ : NULL);
+    note_pid();
+    if (__register_atfork)
+        __register_atfork(NULL, NULL, note_pid, NULL);
 }
 
 bool nm_stub_shim_path(const char *stub, char *out, size_t room)

@@ -39,14 +39,29 @@ struct nm_start {
     bool off;         /* its user wants neither it nor what it starts to be managed */
 };
 const struct nm_start *nm_stub_start(void);
+bool nm_stub_is_vfork_child(void); /* this process has the memory of another one, which waits for it */
 bool nm_stub_shim_path(const char *stub, char *out, size_t room); /* the shim that lies beside a stub */
+
+/* room.c: memory of this many bytes, and a stack beside it; NULL if there is none */
+struct nm_room {
+    struct kept *kept;
+    void *at;
+    size_t bytes;
+};
+void *nm_room_take(struct nm_room *room, size_t bytes);
+void nm_room_leave(struct nm_room *room);
+void nm_room_run(const struct nm_room *room, void (*function)(void *), void *argument);
+void nm_room_hand_over(struct nm_room *room);
+void nm_room_hand_back(struct nm_room *room);
 
 /* allowed.c: the allowed set of this process */
 struct nm_cpus {
     uint64_t words[NM_CPU_WORDS];
 };
-void nm_stub_narrowed(const void *mask, size_t bytes); /* this process has put itself on these processors */
-bool nm_stub_own_allowed(struct nm_cpus *out);         /* the narrower set, if it has; it goes to what it starts */
+/* This process has put a thread on these processors: the one that calls, its first one, or another. */
+enum nm_whose { NM_OWN, NM_FIRST_THREADS, NM_ANOTHERS };
+void nm_stub_narrowed(const void *mask, size_t bytes, enum nm_whose whose);
+bool nm_stub_own_allowed(struct nm_cpus *out); /* the narrower set of this thread; it goes to what it starts */
 bool nm_cpus_parse(const char *list, struct nm_cpus *out);
 bool nm_cpus_write(const struct nm_cpus *set, char *out, size_t room);
 unsigned nm_cpus_count(const struct nm_cpus *set);

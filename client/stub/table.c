@@ -199,7 +199,8 @@ static void load(void)
     const struct nm_start *start = nm_stub_start();
     char path[PATH_BYTES];
     int expected = ABSENT;
-    if (shim != ABSENT || (void *)open == (void *)missing || start->off || sealed)
+    /* What a child of vfork loads, its parent would have. */
+    if (shim != ABSENT || (void *)open == (void *)missing || start->off || sealed || nm_stub_is_vfork_child())
         return;
     if (!__atomic_compare_exchange_n((int *)&shim, &expected, LOADING, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
         return;
@@ -252,37 +253,37 @@ static bool is_allocator(const void *caller)
 
 /* Calls that narrow this process, as long as the shim is not there to see them. */
 
-static long after_narrowing(long result, size_t bytes, const void *mask)
+static long after_narrowing(long result, pid_t tid, size_t bytes, const void *mask)
 {
-    if (result == 0)
-        nm_stub_narrowed(mask, bytes);
+    pid_t pid = (pid_t)nm_system3(SYS_getpid, 0, 0, 0);
+    if (result == 0 && (tid == 0 || tid == (pid_t)nm_system3(SYS_gettid, 0, 0, 0)))
+        nm_stub_narrowed(mask, bytes, NM_OWN);
+    else if (result == 0 && tid == pid)
+        nm_stub_narrowed(mask, bytes, NM_FIRST_THREADS);
+    else if (result == 0 && nm_system3(SYS_tgkill, pid, tid, 0) == 0)
+        nm_stub_narrowed(mask, bytes, NM_ANOTHERS);
     return result;
 }
 
-static bool is_self(pid_t pid)
-{
-    return pid == 0 || pid == (pid_t)nm_system3(SYS_getpid, 0, 0, 0);
-}
-
-static long narrow(pid_t pid, size_t bytes, const void *mask)
+static long narrow(pid_t tid, size_t bytes, const void *mask)
 {
     typedef long (*function)(pid_t, size_t, const void *);
-    long result = (int)((function)next_of(AT_sched_setaffinity))(pid, bytes, mask);
-    return is_self(pid) ? after_narrowing(result, bytes, mask) : result;
+    return after_narrowing((int)((function)next_of(AT_sched_setaffinity))(tid, bytes, mask), tid, bytes, mask);
 }
 
 static long narrow_thread(pthread_t thread, size_t bytes, const void *mask)
 {
     typedef int (*function)(pthread_t, size_t, const void *);
     long result = ((function)next_of(AT_pthread_setaffinity_np))(thread, bytes, mask);
-    return pthread_self && thread == pthread_self() ? after_narrowing(result, bytes, mask) : result;
+    if (result == 0 && pthread_self)
+        nm_stub_narrowed(mask, bytes, thread == pthread_self() ? NM_OWN : NM_ANOTHERS);
+    return result;
 }
 
-static long narrow_by_number(long number, pid_t pid, size_t bytes, const void *mask)
+static long narrow_by_number(long number, pid_t tid, size_t bytes, const void *mask)
 {
     typedef long (*function)(long, ...);
-    long result = ((function)next_of(AT_syscall))(number, pid, bytes, mask);
-    return is_self(pid) ? after_narrowing(result, bytes, mask) : result;
+    return after_narrowing(((function)next_of(AT_syscall))(number, tid, bytes, mask), tid, bytes, mask);
 }
 
 static bool is_loaded(const char *name)
