@@ -28,6 +28,7 @@ mod account;
 mod admission;
 mod advice;
 mod arrivals;
+mod bounded;
 mod changes;
 mod clock;
 mod division;
