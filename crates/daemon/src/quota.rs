@@ -1,6 +1,6 @@
-//! The sensor of the limits that the cgroups above a program set: processor time (`cpu.max`) and
-//! processors (cpusets), set up by anybody. A program is told no more processors than it can use
-//! there, and people are told the reason.
+//! The sensor of the limits that others set for a program: processor time (`cpu.max`) and processors
+//! (cpusets) by the cgroups above it, processors by its affinity. A program is given processors of its
+//! allowed set only and told no more of them than it can use, and people are told the reason.
 //!
 //! It reads when a program arrives or attaches, and again when one of the files is written.
 
@@ -25,9 +25,14 @@ pub(crate) struct Allowed {
 }
 
 impl Allowed {
-    /// Reads the limits of a process, among processors that are ours to give. `confined_by_us`: its
-    /// cpuset is a group that the manager has made.
-    pub(crate) fn of_process(pid: u32, usable: &CpuSet, confined_by_us: bool) -> Result<Self, HostError> {
+    /// Reads the limits of a process, among processors that are ours to give (`usable`).
+    /// `by_affinity`: those that it may have by its affinity. `confined_by_us`: its cpuset is a group
+    /// that the manager has made.
+    pub(crate) fn of_process(
+        pid: u32,
+        (usable, by_affinity): (&CpuSet, &CpuSet),
+        confined_by_us: bool,
+    ) -> Result<Self, HostError> {
         let hierarchies = Hierarchies::read();
         let limits = Limits::of(&hierarchies, pid, None)?;
         let mut allowed = Self { files: limits.files, ..Self::default() };
@@ -43,15 +48,25 @@ impl Allowed {
             let (cpus, files) = hierarchies.cpuset_of(pid)?;
             allowed.files.extend(files);
             if let Some(cpus) = cpus.filter(|cpus| !usable.is_subset(cpus)) {
-                let inside = cpus.intersection(usable);
-                let count = (inside.len() as u32).max(1);
-                allowed.most = Some(allowed.most.map_or(count, |most| most.min(count)));
                 reasons.push(format!("its cgroup keeps it on processors {cpus}"));
-                allowed.cpus = Some(cpus);
+                allowed.keep_on(cpus, usable);
             }
+        }
+        if by_affinity.intersects(usable) && !usable.is_subset(by_affinity) {
+            reasons.push(format!("allowed {by_affinity} by its own affinity"));
+            allowed.keep_on(by_affinity.clone(), usable);
         }
         allowed.why = reasons.join("; ");
         Ok(allowed)
+    }
+
+    /// Others keep it on these processors too.
+    fn keep_on(&mut self, cpus: CpuSet, usable: &CpuSet) {
+        let both = self.cpus.as_ref().map(|known| known.intersection(&cpus)).filter(|both| !both.is_empty());
+        let cpus = both.unwrap_or(cpus);
+        let count = (cpus.common(usable) as u32).max(1);
+        self.most = Some(self.most.map_or(count, |most| most.min(count)));
+        self.cpus = Some(cpus);
     }
 
     /// So many of these processors as are of any use.
@@ -76,8 +91,8 @@ pub(crate) struct Quotas {
 
 impl Quotas {
     /// Reads the limits of an application. Limits that cannot be read stay as they were.
-    pub(crate) fn look(&mut self, app: u64, pid: u32, usable: &CpuSet, confined_by_us: bool) {
-        if let Ok(allowed) = Allowed::of_process(pid, usable, confined_by_us) {
+    pub(crate) fn look(&mut self, app: u64, pid: u32, sets: (&CpuSet, &CpuSet), confined_by_us: bool) {
+        if let Ok(allowed) = Allowed::of_process(pid, sets, confined_by_us) {
             self.by_app.insert(app, allowed);
         }
     }

@@ -74,6 +74,9 @@ impl Shell {
         if lent {
             self.sensors.phases.lent(&self.course, app, &mut self.wakeups);
         }
+        if let Some(target) = entry.allocation.target() {
+            self.actuators.trees.told(app, &target.cpus);
+        }
         if !self.actuators.publish(entry) {
             // The manager carries it out for a program without a page, so it is adopted.
             entry.allocation.adopt(epoch);
@@ -115,6 +118,9 @@ impl Shell {
     pub(super) fn place_on(&mut self, app: u64, cpus: &CpuSet) {
         if let Some(entry) = self.programs.get(app) {
             self.actuators.place(entry, &self.programs.other_roots(entry.pid()), cpus);
+        }
+        if self.actuators.trees.take_rebound(app) {
+            self.renew_allowed(app);
         }
     }
 
