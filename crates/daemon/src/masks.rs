@@ -119,7 +119,7 @@ impl Masks {
         };
         let is_one = |known: &mut dyn Iterator<Item = &CpuSet>| {
             let known: Vec<&CpuSet> = known.collect();
-            known.contains(&found.mask) || known.iter().any(|set| is_of_kernel(set))
+            known.contains(&found.mask) || known.iter().any(|set| is_of_kernel(set)) || is_of_kernel(whole)
         };
         let ours = match sets {
             Some(sets) => is_one(&mut sets.iter()),

@@ -172,6 +172,11 @@ impl Shell {
         self.sensors.quotas.of(app).cpus.as_ref().map_or_else(PuSet::new, |cpus| self.site.machine.pu_set(cpus))
     }
 
+    /// The processors that an application may have by affinity.
+    pub(crate) fn allowed_by_affinity(&self, app: u64) -> CpuSet {
+        self.actuators.trees.allowed(app)
+    }
+
     /// The processors that an application may have are perhaps others: tells the engine.
     pub(super) fn renew_allowed(&mut self, app: u64) {
         let before = (self.sensors.quotas.of(app).most, self.allowed_pus(app));
