@@ -143,6 +143,13 @@ impl Masks {
         said.is_some_and(|said| said == *found.mask && said != *whole)
     }
 
+    /// What was found about these threads does not count any more.
+    pub(crate) fn forget(&mut self, tids: &[u32]) {
+        for tid in tids {
+            self.threads.remove(tid);
+        }
+    }
+
     /// The mask of a thread, if it was found to be a pin.
     pub(crate) fn pin_of(&self, tid: u32) -> Option<&CpuSet> {
         self.threads.get(&tid)?.as_ref()

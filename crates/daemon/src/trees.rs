@@ -113,6 +113,13 @@ impl Trees {
         self.find_bound(app, &[pid]);
     }
 
+    /// A former manager has put an application on this set.
+    pub(crate) fn had(&mut self, app: u64, pid: u32, cpus: &CpuSet) {
+        self.told(app, cpus);
+        self.masks.get_mut().forget(&procfs::threads(pid).unwrap_or_default());
+        self.find_bound(app, &[pid]);
+    }
+
     /// The process of an application has become another program: somebody between may have narrowed
     /// it.
     pub(crate) fn look_again(&mut self, app: u64, pid: u32, usable: &CpuSet) {

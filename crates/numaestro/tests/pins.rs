@@ -201,7 +201,11 @@ fn pins_outlive_limits_release_managers_and_the_end() {
     let programs = [start("process"), start("team")];
     let watches = programs.each_ref().map(|program| Watch::of(program.pid(), Some(program.pid())));
     come_and_go(&manager, 1);
-    let of = |program: &Running| program.pid().to_string();
+    let of = |program: &Running| {
+        let status = manager.status().expect("a manager");
+        let app = status.apps.iter().find(|app| app.pid == program.pid());
+        app.map(|app| app.app.to_string()).expect("an application")
+    };
     for words in [["set", "", "--max", "1"], ["set", "", "--max", "none"]] {
         let mut words = words.map(str::to_owned);
         words[1] = of(&programs[0]);

@@ -50,7 +50,11 @@ impl Shell {
         wrapper: Option<u64>,
         claim: Option<&CpuSet>,
     ) -> Result<u64, HostError> {
+        let pid = newcomer.process.pid();
         let app = self.insert(newcomer);
+        if let Some(claim) = claim {
+            self.actuators.trees.had(app, pid, claim);
+        }
         if let Err(cause) = self.open_page(app) {
             self.forget(app);
             return Err(cause);
