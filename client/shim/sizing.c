@@ -179,6 +179,8 @@ void nm_sizing_bound(pid_t tid, size_t bytes, const void *mask)
     }
     if (tid == process && !is_first())
         return;
+    if (!anywhere)
+        nm_pin((pid_t)syscall(SYS_gettid), &set);
     binding.kind = anywhere ? FREE : BY_ITSELF;
     if (!anywhere && is_first())
         nm_whole_narrow(&set, true);
@@ -231,6 +233,7 @@ static int bind(const void *caller, pid_t tid, size_t bytes, const void *mask)
                 nm_sizing_bound(tid, bytes, mask);
             return result == 0 ? 0 : errno;
         }
+        nm_masks_kept(&set);
         if (syscall(SYS_sched_setaffinity, tid, sizeof set.words, set.words) != 0)
             return errno;
         /* The helper may have gone through the threads before this one got there. */
@@ -292,6 +295,7 @@ SHIM_EXPORT int pthread_attr_setaffinity_np(pthread_attr_t *attributes, size_t b
             bytes = 0;
             mask = NULL;
         } else if (bits_of(&asked) > 0 && within(&asked, &set, &epoch)) {
+            nm_masks_kept(&set);
             bytes = sizeof set.words;
             mask = (const cpu_set_t *)set.words;
         }

@@ -103,7 +103,7 @@ static void carry_out(struct numaestro_page *page, const struct nm_target *targe
     atomic_store_explicit(&page->root.adopted_ns, nm_now_ns(), memory_order_relaxed);
 }
 
-/* Reports that every thread is inside the set in force. */
+/* Reports that every thread that is ours to move is inside the set in force. */
 static void confirm(struct numaestro_page *page, uint32_t epoch)
 {
     /* Virtual processors that have left by themselves are not folded, whichever thread notices

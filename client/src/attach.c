@@ -87,8 +87,8 @@ __attribute__((constructor)) static void read_places(void)
         strcpy(first_place, own_places[run && is_directory(run, true) ? 0 : is_directory(usual, true) ? 1 : 2]);
 }
 
-/* The mask that the program would have without us, as `run` tells it. Read once, at load, like the
- * path. */
+/* The processors that the program may have: as `run` tells it, read once at load like the path, or as
+ * the manager tells it, which has seen who has bound the program since. */
 static struct nm_cpuset original;
 static bool has_original;
 /* The mask that the program began with, where nobody told it more: in containers, no `run` does. */
@@ -274,6 +274,12 @@ bool nm_attach(bool reattach)
                 nm_client.page = page;
                 nm_client.attached = true;
                 nm_client.alone = false;
+                struct nm_cpuset told;
+                welcome.text[sizeof welcome.text - 1] = 0;
+                if (nm_cpuset_parse(welcome.text, &told)) {
+                    original = told;
+                    has_original = true;
+                }
                 /* The manager stops programs outside their turns by ptrace, which Yama allows
                  * nobody else. */
                 if (!is_apart(page))

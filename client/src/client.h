@@ -127,9 +127,17 @@ bool nm_vp_registered(uint32_t *running);   /* whether there are any vps, and ho
 bool nm_vp_any_stolen(void);
 void nm_vp_in_child(void);
 
+/* pins.c: which masks are ours */
+bool nm_is_ours(pid_t tid);                 /* nobody else has set the mask that this thread has; 0 = the caller */
+void nm_pin(pid_t tid, const struct nm_cpuset *set); /* the program has put this thread there */
+void nm_unpin(pid_t tid);
+void nm_masks_put(const struct nm_cpuset *set); /* threads are about to be put there */
+void nm_masks_settled(const struct nm_cpuset *set, const struct nm_cpuset *made); /* all of them are; what the kernel made of it */
+void nm_masks_kept(const struct nm_cpuset *set); /* the shim has made this of a mask that a pool asked for */
+
 /* threads.c */
 void nm_move_threads(const struct nm_cpuset *set);
-void nm_move_thread(pid_t tid, const struct nm_cpuset *set); /* 0 = the caller; only threads of this process, no bound vp */
+void nm_move_thread(pid_t tid, const struct nm_cpuset *set); /* 0 = the caller; only threads of this process, no pin, no bound vp */
 void nm_put_thread(pid_t tid, const struct nm_cpuset *set);  /* the same, also for a bound vp */
 unsigned nm_threads(void);                  /* of this process; 0 without /proc */
 bool nm_cpuset_parse(const char *list, struct nm_cpuset *set);

@@ -60,7 +60,8 @@ void nm_put_thread(pid_t tid, const struct nm_cpuset *set)
 
 void nm_move_thread(pid_t tid, const struct nm_cpuset *set)
 {
-    if (!nm_vp_bound(tid))
+    nm_masks_put(set);
+    if (!nm_vp_bound(tid) && (tid == 0 || syscall(SYS_tgkill, getpid(), tid, 0) == 0) && nm_is_ours(tid))
         nm_put_thread(tid, set);
 }
 
@@ -84,7 +85,7 @@ static unsigned walk_threads(const struct nm_cpuset *set, unsigned bytes)
                 continue;
             pid_t tid = (pid_t)strtol(entry->name, NULL, 10);
             /* ESRCH (it ended) and EPERM (setuid helper thread) leave that thread as it is. */
-            if (set && !nm_vp_bound(tid))
+            if (set && !nm_vp_bound(tid) && nm_is_ours(tid))
                 syscall(SYS_sched_setaffinity, tid, bytes, set->words);
             seen++;
         }
@@ -129,15 +130,24 @@ uint64_t nm_waited_ns(void)
     return sum;
 }
 
-/* Puts every thread of this process onto `set`, except virtual processors that have a PU of their
- * own. A thread created meanwhile inherits its creator's set, old or new, so the function walks the
+/* Any thread that is on the set tells what the kernel has made of it. */
+static void settled(const struct nm_cpuset *set)
+{
+    struct nm_cpuset made = {{0}};
+    bool known = nm_is_ours(0) && syscall(SYS_sched_getaffinity, 0, sizeof made.words, made.words) > 0;
+    nm_masks_settled(set, known ? &made : set);
+}
+
+/* Puts every thread of this process onto `set`, except pins, and virtual processors that have a PU of
+ * their own. A thread created meanwhile inherits its creator's set, old or new, so the function walks the
  * list again until it stops growing. Without /proc only the caller moves. */
 void nm_move_threads(const struct nm_cpuset *set)
 {
     unsigned bytes = used_bytes(set);
     nm_vp_lock();
+    nm_masks_put(set);
     unsigned before = walk_threads(set, bytes);
-    if (before == 0 && !nm_vp_bound(0))
+    if (before == 0 && !nm_vp_bound(0) && nm_is_ours(0))
         syscall(SYS_sched_setaffinity, 0, bytes, set->words);
     for (int pass = 0; before > 1 && pass < 4; pass++) {
         unsigned now = walk_threads(NULL, 0);
@@ -145,6 +155,7 @@ void nm_move_threads(const struct nm_cpuset *set)
             break;
         before = walk_threads(set, bytes);
     }
+    settled(set);
     nm_vp_unlock();
 }
 

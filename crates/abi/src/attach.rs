@@ -114,7 +114,8 @@ pub struct Welcome {
     pub reserved: u32,
     /// The number of this application.
     pub app: u64,
-    /// The reason of a refusal, for people; NUL-padded.
+    /// The reason of a refusal, for people. With [`code::OK`] the processors that the program may
+    /// have, as a list of Linux, or nothing where that list is too long. NUL-padded.
     pub text: [u8; 168],
 }
 const _: () = assert!(std::mem::size_of::<Welcome>() == 192);

@@ -127,6 +127,7 @@ impl Duties {
             Event::Demand { app, idle, .. } => self.with(*app, |known| known.idle(idle)),
             Event::Request { app, .. }
             | Event::Limits { app, .. }
+            | Event::Allowed { app, .. }
             | Event::Class { app, .. }
             | Event::Speedup { app, .. }
             | Event::Bandwidth { app, .. }

@@ -36,6 +36,7 @@ fn is_measured(event: &Event) -> bool {
         | Event::Depart { .. }
         | Event::Request { .. }
         | Event::Limits { .. }
+        | Event::Allowed { .. }
         | Event::Demand { .. }
         | Event::Class { .. }
         | Event::Adopted { .. }

@@ -14,6 +14,7 @@ mod nodes;
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
+use numaestro_host::affinity::Ours;
 use numaestro_host::cgroup::{Group, Hierarchies, Left, Limits, Subtree, Support};
 use numaestro_host::numa::node_memory;
 use numaestro_host::{HostError, affinity, monotonic_ns};
@@ -127,7 +128,7 @@ impl Cpusets {
 
     /// The moment after the program's arrival has passed: it enters its group. True if it is in a
     /// group now.
-    pub(crate) fn enter(&mut self, entrant: Entrant<'_>, wakeups: &mut Wakeups) -> bool {
+    pub(crate) fn enter(&mut self, entrant: Entrant<'_>, ours: Ours<'_>, wakeups: &mut Wakeups) -> bool {
         let Entrant { app, root, others, cpus, mask } = entrant;
         let Some(subtree) = self.subtree.clone().filter(|_| !self.has(app)) else { return false };
         let origin = match self.origin_of(&subtree, root) {
@@ -146,7 +147,7 @@ impl Cpusets {
                 // Masks that were set from outside would only be in the way when the group is
                 // widened.
                 if let Some(mask) = mask
-                    && let Err(cause) = affinity::set_tree(root, others, &mask)
+                    && let Err(cause) = affinity::set_tree(root, others, &mask, ours)
                     && !cause.is_gone()
                 {
                     warn!(app, "threads keep the affinity they had: {cause}");
@@ -214,22 +215,28 @@ impl Cpusets {
 
     /// Affinity for processes of a program's tree that are in groups of their own making, or were
     /// never in its group.
-    pub(crate) fn place_strays(&self, app: u64, pids: &[u32], cpus: &CpuSet) {
+    pub(crate) fn place_strays(&self, app: u64, pids: &[u32], cpus: &CpuSet, ours: Ours<'_>) {
         let Some(confined) = self.confined.get(&app) else { return };
         let members = confined.members();
         for pid in pids.iter().filter(|pid| !members.contains(pid)) {
-            let _ = affinity::set_process(*pid, cpus);
+            let _ = affinity::set_process(*pid, cpus, ours);
         }
     }
 
     /// A program is let go, or has ended: the processes left in its group get this affinity and go
     /// back to their group of origin. `is_root`: the process is an application's.
-    pub(crate) fn leave(&mut self, app: u64, original: &CpuSet, is_root: &dyn Fn(u32) -> bool, wakeups: &mut Wakeups) {
+    pub(crate) fn leave(
+        &mut self,
+        app: u64,
+        original: &CpuSet,
+        (is_root, ours): (&dyn Fn(u32) -> bool, Ours<'_>),
+        wakeups: &mut Wakeups,
+    ) {
         wakeups.clear(Due::Cpuset(app));
         self.stays.remove(&app);
         let Some(confined) = self.confined.remove(&app) else { return };
         for pid in confined.members().into_iter().filter(|pid| !is_root(*pid)) {
-            let _ = affinity::set_process(pid, original);
+            let _ = affinity::set_process(pid, original, ours);
         }
         let (group, origin) = confined.into_parts();
         self.dissolve(group, &origin, wakeups);
@@ -273,7 +280,13 @@ impl Cpusets {
 
     /// Dissolves groups that a former manager left and that are no program's any more. `origins`:
     /// the groups of origin of their processes, as far as they are known.
-    pub(crate) fn clear(&mut self, origins: &BTreeMap<u64, String>, usable: &CpuSet, wakeups: &mut Wakeups) {
+    pub(crate) fn clear(
+        &mut self,
+        origins: &BTreeMap<u64, String>,
+        usable: &CpuSet,
+        ours: Ours<'_>,
+        wakeups: &mut Wakeups,
+    ) {
         let Some(subtree) = self.subtree.clone() else { return };
         for (app, group) in subtree.groups() {
             if self.has(app) {
@@ -281,7 +294,7 @@ impl Cpusets {
             }
             info!(app, "a group that a former manager left");
             for pid in group.members() {
-                let _ = affinity::set_process(pid, usable);
+                let _ = affinity::set_process(pid, usable, ours);
             }
             let origin = origins.get(&app).cloned().unwrap_or_else(|| subtree.name().to_owned());
             self.dissolve(group, &origin, wakeups);

@@ -19,6 +19,7 @@ use numaestro_host::rundir::RuntimeDir;
 use tracing::{info, warn};
 
 use crate::config::Config;
+use crate::masks::Masks;
 use crate::state::{LOG_FILE, STATE_FILE, owed_by_former};
 use crate::whole::Debts;
 
@@ -74,10 +75,10 @@ fn watch(dir: &RuntimeDir, mut pipe: PipeReader) {
 fn pay_for_former(dir: &RuntimeDir) -> anyhow::Result<Option<Whole>> {
     let _cleaning = dir.lock_cleaning()?;
     let Some(_lock) = dir.lock_manager()? else { return Ok(None) };
-    let Some(owed) = owed_by_former(dir) else { return Ok(None) };
+    let Some((owed, memory)) = owed_by_former(dir) else { return Ok(None) };
     let managed = std::collections::BTreeSet::new();
-    let attach = dir.attach_socket();
-    Ok(Some(Debts { owed: &owed, managed: &managed, attach: &attach }.pay(PATIENCE, || true)))
+    let masks = std::cell::RefCell::new(Masks::of_former(dir.attach_socket(), memory));
+    Ok(Some(Debts { owed: &owed, managed: &managed, masks: &masks }.pay(PATIENCE, || true)))
 }
 
 /// Adds the result to the log that holds the killed manager's last words.

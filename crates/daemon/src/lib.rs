@@ -26,6 +26,7 @@ mod label;
 mod libraries;
 mod machine;
 mod manager;
+mod masks;
 mod metrics;
 mod naming;
 mod obligations;

@@ -1,6 +1,6 @@
-//! The sensor of the limits that the cgroups above a program set: processor time (`cpu.max`) and
-//! processors (cpusets), set up by anybody. A program is told no more processors than it can use
-//! there, and people are told the reason.
+//! The sensor of the limits that others set for a program: processor time (`cpu.max`) and processors
+//! (cpusets) by the cgroups above it, processors by its affinity. A program is given processors of its
+//! allowed set only and told no more of them than it can use, and people are told the reason.
 //!
 //! It reads when a program arrives or attaches, and again when one of the files is written.
 
@@ -20,17 +20,19 @@ pub(crate) struct Allowed {
     pub(crate) why: String,
     /// The processors that others confine it to, if these are not all of ours.
     pub(crate) cpus: Option<CpuSet>,
-    /// The processors that its user gave it, if these are not all of ours. Nobody but us keeps it
-    /// there.
-    pub(crate) given: Option<CpuSet>,
     /// Files that set these limits.
     pub(crate) files: Vec<PathBuf>,
 }
 
 impl Allowed {
-    /// Reads the limits of a process, among processors that are ours to give. `confined_by_us`: its
-    /// cpuset is a group that the manager has made.
-    pub(crate) fn of_process(pid: u32, usable: &CpuSet, confined_by_us: bool) -> Result<Self, HostError> {
+    /// Reads the limits of a process, among processors that are ours to give (`usable`).
+    /// `by_affinity`: those that it may have by its affinity. `confined_by_us`: its cpuset is a group
+    /// that the manager has made.
+    pub(crate) fn of_process(
+        pid: u32,
+        (usable, by_affinity): (&CpuSet, &CpuSet),
+        confined_by_us: bool,
+    ) -> Result<Self, HostError> {
         let hierarchies = Hierarchies::read();
         let limits = Limits::of(&hierarchies, pid, None)?;
         let mut allowed = Self { files: limits.files, ..Self::default() };
@@ -46,37 +48,25 @@ impl Allowed {
             let (cpus, files) = hierarchies.cpuset_of(pid)?;
             allowed.files.extend(files);
             if let Some(cpus) = cpus.filter(|cpus| !usable.is_subset(cpus)) {
-                let inside = cpus.intersection(usable);
-                let count = (inside.len() as u32).max(1);
-                allowed.most = Some(allowed.most.map_or(count, |most| most.min(count)));
                 reasons.push(format!("its cgroup keeps it on processors {cpus}"));
-                allowed.cpus = Some(cpus);
+                allowed.keep_on(cpus, usable);
             }
+        }
+        if by_affinity.intersects(usable) && !usable.is_subset(by_affinity) {
+            reasons.push(format!("allowed {by_affinity} by its own affinity"));
+            allowed.keep_on(by_affinity.clone(), usable);
         }
         allowed.why = reasons.join("; ");
         Ok(allowed)
     }
 
-    /// The same, and its user gave it these processors. Empty: nobody says.
-    fn given(mut self, given: &str, usable: &CpuSet) -> Self {
-        let given = given.parse::<CpuSet>().ok().filter(|given| !given.is_empty() && !usable.is_subset(given));
-        if let Some(given) = &given {
-            let inside = given.intersection(self.cpus.as_ref().unwrap_or(usable)).intersection(usable);
-            let count = (inside.len() as u32).max(1);
-            self.most = Some(self.most.map_or(count, |most| most.min(count)));
-            let why = format!("its user gave it processors {given}");
-            self.why = if self.why.is_empty() { why } else { format!("{}; {why}", self.why) };
-        }
-        Self { given, ..self }
-    }
-
-    /// Of these processors those that its user gave it; never others than these.
-    pub(crate) fn inside(&self, cpus: CpuSet) -> CpuSet {
-        match &self.given {
-            Some(given) if given.intersects(&cpus) => given.intersection(&cpus),
-            Some(given) => given.clone(),
-            None => cpus,
-        }
+    /// Others keep it on these processors too.
+    fn keep_on(&mut self, cpus: CpuSet, usable: &CpuSet) {
+        let both = self.cpus.as_ref().map(|known| known.intersection(&cpus)).filter(|both| !both.is_empty());
+        let cpus = both.unwrap_or(cpus);
+        let count = (cpus.common(usable) as u32).max(1);
+        self.most = Some(self.most.map_or(count, |most| most.min(count)));
+        self.cpus = Some(cpus);
     }
 
     /// So many of these processors as are of any use.
@@ -100,11 +90,10 @@ pub(crate) struct Quotas {
 }
 
 impl Quotas {
-    /// Reads the limits of an application, whose user gave it processors. Limits that cannot be read
-    /// stay as they were.
-    pub(crate) fn look(&mut self, app: u64, pid: u32, given: &str, usable: &CpuSet, confined_by_us: bool) {
-        if let Ok(allowed) = Allowed::of_process(pid, usable, confined_by_us) {
-            self.by_app.insert(app, allowed.given(given, usable));
+    /// Reads the limits of an application. Limits that cannot be read stay as they were.
+    pub(crate) fn look(&mut self, app: u64, pid: u32, sets: (&CpuSet, &CpuSet), confined_by_us: bool) {
+        if let Ok(allowed) = Allowed::of_process(pid, sets, confined_by_us) {
+            self.by_app.insert(app, allowed);
         }
     }
 
@@ -120,31 +109,5 @@ impl Quotas {
     /// An application has gone.
     pub(crate) fn forget(&mut self, app: u64) {
         self.by_app.remove(&app);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn set(list: &str) -> CpuSet {
-        list.parse().unwrap()
-    }
-
-    #[test]
-    fn a_program_stays_within_what_its_user_gave_it() {
-        let usable = set("0-3");
-        for (given, most, at_2_and_3) in
-            [("", None, "2-3"), ("0-7", None, "2-3"), ("0-2", Some(3), "2"), ("0", Some(1), "0"), ("6-7", Some(1), "6-7")]
-        {
-            let allowed = Allowed::default().given(given, &usable);
-            assert_eq!(allowed.most, most, "{given}");
-            assert_eq!(allowed.inside(set("2-3")).to_string(), at_2_and_3, "{given}");
-            assert_eq!(allowed.why.contains("its user gave it"), most.is_some(), "{given}");
-        }
-        // The limits of its cgroup hold as well.
-        let group = Allowed { most: Some(2), cpus: Some(set("0-1")), why: "its cgroup".to_owned(), ..Allowed::default() };
-        let both = group.given("1-3", &usable);
-        assert_eq!((both.most, both.why.as_str()), (Some(1), "its cgroup; its user gave it processors 1-3"));
     }
 }

@@ -18,6 +18,7 @@ use tracing::{info, warn};
 use crate::config::Config;
 use crate::jobs::{JobId, SavedStep, Terms};
 use crate::jobserver::SavedJobserver;
+use crate::masks::SavedMasks;
 use crate::service;
 use crate::wakeups::{Wakeups, token};
 use crate::whole::Owed;
@@ -39,6 +40,9 @@ pub(crate) struct State {
     /// As `policy set` takes it.
     pub(crate) policy: String,
     pub(crate) apps: Vec<SavedApp>,
+    /// Which masks are ours.
+    #[serde(default)]
+    pub(crate) masks: SavedMasks,
 }
 
 /// The jobs of a batch system, in a file of their own: they outlive an orderly end, too.
@@ -98,8 +102,8 @@ pub(crate) struct SavedApp {
 }
 
 /// The affinities that the former manager of a directory owes to processes, and did not give back
-/// because it was killed. `None` if it ended in order.
-pub(crate) fn owed_by_former(dir: &RuntimeDir) -> Option<Vec<Owed>> {
+/// because it was killed, and the masks that were its own. `None` if it ended in order.
+pub(crate) fn owed_by_former(dir: &RuntimeDir) -> Option<(Vec<Owed>, SavedMasks)> {
     let text = std::fs::read(dir.file(STATE_FILE)).ok()?;
     let state: State = serde_json::from_slice(&text).ok().filter(|state: &State| state.version == VERSION)?;
     let mut owed = Vec::new();
@@ -108,7 +112,7 @@ pub(crate) fn owed_by_former(dir: &RuntimeDir) -> Option<Vec<Owed>> {
         let processes = std::iter::once((saved.pid, saved.start_time)).chain(saved.strays);
         owed.extend(processes.map(|(pid, start_time)| Owed { pid, start_time, original: original.clone() }));
     }
-    Some(owed)
+    Some((owed, state.masks))
 }
 
 /// The lock of the directory. A guard that cleans up after a manager that was killed holds it for
@@ -282,7 +286,7 @@ impl Directory {
 }
 
 impl State {
-    pub(crate) fn new(app_next: u64, policy: String, apps: Vec<SavedApp>) -> Self {
-        Self { version: VERSION, app_next, policy, apps }
+    pub(crate) fn new(app_next: u64, policy: String, apps: Vec<SavedApp>, masks: SavedMasks) -> Self {
+        Self { version: VERSION, app_next, policy, apps, masks }
     }
 }

@@ -1,18 +1,22 @@
 //! The actuator of affinity: it keeps the process trees of applications on their processors, and
-//! gives every affinity back when an application is let go or has ended.
+//! gives every affinity back when an application is let go or has ended. Pins ([`crate::masks`]) stay
+//! as they are, and bound the application if all of it is pinned.
 //!
 //! It remembers the processes of each tree, because a process whose parent ends leaves the tree and
 //! is still ours.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use numaestro_abi::control::Whole;
+use numaestro_host::affinity::Found;
 use numaestro_host::{HostError, PidFd, affinity, monotonic_ns, procfs};
 use numaestro_topology::CpuSet;
 use tracing::debug;
 
+use crate::masks::{InForce, Masks, SavedMasks};
 use crate::wakeups::{Due, Wakeups};
 use crate::whole::{Debts, Owed, given_by_user};
 
@@ -20,24 +24,47 @@ use crate::whole::{Debts, Owed, given_by_user};
 const SWEEP_NS: u64 = 10_000_000;
 /// The search may take this part of the time at most.
 const SWEEP_SHARE: u64 = 20;
+/// Sets that may be in force at once: an application that is told three more has left the first.
+const SETS_MOST: usize = 4;
 
 /// The processes of one application.
 #[derive(Debug)]
 struct Tree {
     /// The affinity that they would have without us.
     original: CpuSet,
+    /// The processors that all of it is pinned to.
+    bound: Option<CpuSet>,
+    /// Sets that some of its threads may still be on, the latest last; empty: not known.
+    sets: Vec<CpuSet>,
     /// Processes at the latest look, with their start times; also those that have left since.
     members: BTreeMap<u32, u64>,
     /// Members that have left the tree: a parent has ended.
     strays: BTreeSet<u32>,
 }
 
+impl Tree {
+    /// It is to be on this set.
+    fn told(&mut self, cpus: &CpuSet) {
+        self.sets.retain(|known| known != cpus);
+        self.sets.push(cpus.clone());
+        if self.sets.len() > SETS_MOST {
+            self.sets.remove(0);
+        }
+    }
+
+    fn in_force<'a>(&'a self, next: &'a CpuSet) -> InForce<'a> {
+        let sets = Some(&self.sets[..]).filter(|sets| !sets.is_empty());
+        InForce { whole: &self.original, sets, next }
+    }
+}
+
 /// See the file's header.
 #[derive(Debug)]
 pub(crate) struct Trees {
     by_app: BTreeMap<u64, Tree>,
-    /// The socket that the environment of managed processes names.
-    attach: PathBuf,
+    masks: RefCell<Masks>,
+    /// Applications that are bound otherwise than when this was last asked.
+    rebound: BTreeSet<u64>,
     /// Time that the latest sweep took, nanoseconds.
     sweep_ns: u64,
 }
@@ -48,28 +75,125 @@ fn start_of(pid: u32) -> Option<u64> {
 
 impl Trees {
     pub(crate) fn new(attach: PathBuf) -> Self {
-        Self { by_app: BTreeMap::new(), attach, sweep_ns: 0 }
+        let masks = RefCell::new(Masks::new(attach));
+        Self { by_app: BTreeMap::new(), masks, rebound: BTreeSet::new(), sweep_ns: 0 }
     }
 
-    /// Affinity that a process would have without us: below a `run` of ours, the one that the user
-    /// gave; else its present one.
-    pub(crate) fn original_of(&self, pid: u32, usable: &CpuSet) -> CpuSet {
-        let given = given_by_user(pid, &self.attach).filter(|cpus| cpus.intersects(usable));
-        given.or_else(|| affinity::get(pid).ok()).unwrap_or_else(|| usable.clone())
+    /// The memory of a manager that was killed.
+    pub(crate) fn remember(&mut self, saved: SavedMasks) {
+        let masks = self.masks.get_mut();
+        *masks = Masks::of_former(masks.attach().clone(), saved);
     }
 
-    /// A new application.
-    pub(crate) fn enter(&mut self, app: u64, original: CpuSet) {
-        self.by_app.insert(app, Tree { original, members: BTreeMap::new(), strays: BTreeSet::new() });
+    /// The memory for a next manager.
+    pub(crate) fn memory(&self) -> SavedMasks {
+        self.masks.borrow().saved()
     }
 
+    /// Affinity that a process would have without us: the one that its environment names; below an
+    /// application, that of the application; else its present one.
+    pub(crate) fn original_of(&self, pid: u32, around: Option<u64>, usable: &CpuSet) -> CpuSet {
+        let given = given_by_user(pid, self.masks.borrow().attach());
+        let around = || around.and_then(|app| self.by_app.get(&app)).map(|tree| tree.original.clone());
+        let original = given.or_else(around).filter(|cpus| cpus.intersects(usable));
+        original.or_else(|| affinity::get(pid).ok()).unwrap_or_else(|| usable.clone())
+    }
+
+    /// A new application. `around`: the one that it descends from.
+    pub(crate) fn enter(&mut self, app: u64, pid: u32, around: Option<u64>, usable: &CpuSet) {
+        let original = self.original_of(pid, around, usable);
+        let sets = match around.and_then(|app| self.by_app.get(&app)) {
+            Some(tree) => tree.sets.clone(),
+            // Born below a `run` that is over.
+            None if given_by_user(pid, self.masks.borrow().attach()).is_some() => Vec::new(),
+            None => vec![original.clone()],
+        };
+        let (members, strays) = Default::default();
+        self.by_app.insert(app, Tree { original, bound: None, sets, members, strays });
+        self.find_bound(app, &[pid]);
+    }
+
+    /// A former manager has put an application on this set.
+    pub(crate) fn had(&mut self, app: u64, pid: u32, cpus: &CpuSet) {
+        self.told(app, cpus);
+        self.masks.get_mut().forget(&procfs::threads(pid).unwrap_or_default());
+        self.find_bound(app, &[pid]);
+    }
+
+    /// The process of an application has become another program: somebody between may have narrowed
+    /// it.
+    pub(crate) fn look_again(&mut self, app: u64, pid: u32, usable: &CpuSet) {
+        let given = given_by_user(pid, self.masks.borrow().attach()).filter(|cpus| cpus.intersects(usable));
+        let Some(tree) = self.by_app.get_mut(&app) else { return };
+        if let Some(given) = given.filter(|given| *given != tree.original) {
+            tree.original = given;
+            self.rebound.insert(app);
+        }
+        self.find_bound(app, &[pid]);
+    }
+
+    /// Looks at all threads of these processes of an application, and finds out whether they are
+    /// pinned.
+    fn find_bound(&mut self, app: u64, pids: &[u32]) {
+        let Some(tree) = self.by_app.get(&app) else { return };
+        let (masks, nowhere) = (self.masks.get_mut(), CpuSet::default());
+        for &pid in pids {
+            for tid in procfs::threads(pid).unwrap_or_default() {
+                if let Ok(mask) = affinity::get(tid) {
+                    masks.is_ours(Found { pid, tid, mask: &mask }, tree.in_force(&nowhere));
+                }
+            }
+        }
+        self.note_bound(app, pids);
+    }
+
+    fn note_bound(&mut self, app: u64, pids: &[u32]) {
+        let bound = self.masks.get_mut().bound(pids);
+        let Some(tree) = self.by_app.get_mut(&app) else { return };
+        let before = std::mem::replace(&mut tree.bound, bound);
+        if before != tree.bound {
+            debug!(app, ?before, now = ?tree.bound, "all of it is pinned, or not any more");
+            self.rebound.insert(app);
+        }
+    }
+
+    /// Says whether an application is bound otherwise than when this was last asked.
+    pub(crate) fn take_rebound(&mut self, app: u64) -> bool {
+        self.rebound.remove(&app)
+    }
+
+    /// The affinity that the threads of an application would have without us.
     pub(crate) fn original(&self, app: u64) -> CpuSet {
         self.by_app.get(&app).map(|tree| tree.original.clone()).unwrap_or_default()
+    }
+
+    /// The processors that an application may have by affinity: those that its user gave it, or that
+    /// all of it is pinned to.
+    pub(crate) fn allowed(&self, app: u64) -> CpuSet {
+        self.by_app.get(&app).map(|tree| tree.bound.as_ref().unwrap_or(&tree.original).clone()).unwrap_or_default()
     }
 
     pub(crate) fn set_original(&mut self, app: u64, original: CpuSet) {
         if let Some(tree) = self.by_app.get_mut(&app) {
             tree.original = original;
+        }
+    }
+
+    /// An application is told that it is to be on this set; it moves by itself.
+    pub(crate) fn told(&mut self, app: u64, cpus: &CpuSet) {
+        self.masks.get_mut().used(cpus);
+        if let Some(tree) = self.by_app.get_mut(&app) {
+            tree.told(cpus);
+        }
+    }
+
+    /// Judges the masks of an application's threads, which are about to be on `next`.
+    pub(crate) fn judge<'a>(&'a self, app: u64, next: &'a CpuSet) -> impl FnMut(Found<'_>) -> bool + 'a {
+        let tree = self.by_app.get(&app);
+        move |found| {
+            let unknown = InForce { whole: next, sets: None, next };
+            let in_force = tree.map_or(unknown, |tree| tree.in_force(next));
+            self.masks.borrow_mut().is_ours(found, in_force)
         }
     }
 
@@ -115,13 +239,33 @@ impl Trees {
 
     /// Moves all that descends from `root`, without the trees of `others`, and all that has left
     /// the tree. `Err`: the system refuses.
-    pub(crate) fn place(&self, app: u64, root: u32, others: &BTreeSet<u32>, cpus: &CpuSet) -> Result<(), HostError> {
-        let moved = affinity::set_tree(root, others, cpus);
+    pub(crate) fn place(
+        &mut self,
+        app: u64,
+        root: u32,
+        others: &BTreeSet<u32>,
+        cpus: &CpuSet,
+    ) -> Result<(), HostError> {
+        self.told(app, cpus);
+        let mut pids = BTreeSet::new();
+        let mut judge = self.judge(app, cpus);
+        let mut ours = |found: Found<'_>| {
+            pids.insert(found.pid);
+            judge(found)
+        };
+        let moved = affinity::set_tree(root, others, cpus, &mut ours);
         for (stray, start_time) in self.strays(app) {
             if start_of(stray) == Some(start_time) && !others.contains(&stray) {
-                let _ = affinity::set_process(stray, cpus);
+                let _ = affinity::set_process(stray, cpus, &mut ours);
             }
         }
+        drop(judge);
+        if moved.is_ok()
+            && let Some(tree) = self.by_app.get_mut(&app)
+        {
+            tree.sets = vec![cpus.clone()];
+        }
+        self.note_bound(app, &pids.into_iter().collect::<Vec<_>>());
         match moved {
             Ok(_) => Ok(()),
             Err(cause) if cause.is_gone() => Ok(()),
@@ -134,7 +278,8 @@ impl Trees {
         let Some(gone) = self.by_app.remove(&app) else { return };
         for (pid, start_time) in &gone.members {
             if *pid != root && start_of(*pid) == Some(*start_time) && !is_application(*pid) {
-                let _ = affinity::set_process(*pid, &gone.original);
+                let mut ours = |found: Found<'_>| self.masks.get_mut().is_ours(found, gone.in_force(&gone.original));
+                let _ = affinity::set_process(*pid, &gone.original, &mut ours);
             }
         }
         // Processes that were born a moment before have never been seen: they are looked for.
@@ -145,7 +290,7 @@ impl Trees {
     /// all managed trees.
     pub(crate) fn sweep(&mut self, managed: &BTreeSet<u32>, usable: &CpuSet) {
         let began = monotonic_ns();
-        let whole = Debts { owed: &[], managed, attach: &self.attach }.pay_strays(usable);
+        let whole = Debts { owed: &[], managed, masks: &self.masks }.pay_strays(usable);
         self.sweep_ns = monotonic_ns() - began;
         if whole.processes > 0 || !whole.left.is_empty() {
             debug!(processes = whole.processes, left = ?whole.left, "processes that have outlived their application");
@@ -176,7 +321,7 @@ impl Trees {
             managed.remove(&entry.pid);
         }
         let began = Instant::now();
-        let debts = Debts { owed, managed: &managed, attach: &self.attach };
+        let debts = Debts { owed, managed: &managed, masks: &self.masks };
         debts.pay(patience, || began.elapsed() > ADOPTION || settled())
     }
 }

@@ -1,5 +1,6 @@
 //! Makes masks whole: gives every process that was managed the affinity that it would have without
-//! us, and reads it back from the kernel before anybody says so.
+//! us, and reads it back from the kernel before anybody says so. Masks that others have set stay
+//! ([`crate::masks`]).
 //!
 //! Three sources name the processes whose masks are ours to give back: the applications with
 //! everything that descends from them; the processes that were seen below them and have left the
@@ -9,15 +10,18 @@
 //! itself, and a process may just be born. So looks are repeated until several in a row find
 //! nothing to do.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use numaestro_abi::control::{LeftBehind, Whole};
+use numaestro_host::affinity::Found;
 use numaestro_host::{affinity, procfs};
 use numaestro_topology::CpuSet;
 
 use crate::label::label;
+use crate::masks::{InForce, Masks};
 
 /// The variables of `run`.
 const ATTACH: &str = "NUMAESTRO_ATTACH";
@@ -70,8 +74,8 @@ pub(crate) struct Debts<'a> {
     pub(crate) owed: &'a [Owed],
     /// Processes whose management goes on, with everything below them.
     pub(crate) managed: &'a BTreeSet<u32>,
-    /// The socket that the environment of managed processes names.
-    pub(crate) attach: &'a Path,
+    /// Knows which masks are ours, and the socket that the environment of managed processes names.
+    pub(crate) masks: &'a RefCell<Masks>,
 }
 
 impl Debts<'_> {
@@ -110,7 +114,9 @@ impl Debts<'_> {
     fn look(&self, matters: impl Fn(u32) -> bool) -> Look {
         let mut look = Look::default();
         for (pid, original) in self.everybody(matters) {
-            match affinity::restore_process(pid, &original) {
+            let in_force = InForce { whole: &original, sets: None, next: &original };
+            let mut ours = |found: Found<'_>| self.masks.borrow_mut().is_ours(found, in_force);
+            match affinity::restore_process(pid, &original, &mut ours) {
                 Ok(moved) => {
                     look.processes += 1;
                     look.threads += moved.threads;
@@ -139,14 +145,14 @@ impl Debts<'_> {
                 all.extend(tree.into_iter().map(|pid| (pid, entry.original.clone())));
             }
         }
-        let as_root = numaestro_host::own_uid() == 0;
+        let (as_root, attach) = (numaestro_host::own_uid() == 0, self.masks.borrow().attach().clone());
         for pid in procfs::all().unwrap_or_default() {
             // A program that a user runs with another user's rights is not to be moved at the word
             // of an environment that the user wrote.
             if all.contains_key(&pid) || !matters(pid) || (as_root && procfs::has_other_rights(pid)) {
                 continue;
             }
-            if let Some(original) = given_by_user(pid, self.attach)
+            if let Some(original) = given_by_user(pid, &attach)
                 && !self.is_managed(pid)
             {
                 all.insert(pid, original);
@@ -187,9 +193,20 @@ mod tests {
         }
     }
 
-    fn debts(attach: &Path) -> Debts<'_> {
+    fn debts(masks: &RefCell<Masks>) -> Debts<'_> {
         static NOBODY: BTreeSet<u32> = BTreeSet::new();
-        Debts { owed: &[], managed: &NOBODY, attach }
+        Debts { owed: &[], managed: &NOBODY, masks }
+    }
+
+    /// A manager that has put programs on these.
+    fn masks(attach: &Path, cpus: &CpuSet) -> RefCell<Masks> {
+        let mut masks = Masks::new(attach.to_owned());
+        masks.used(cpus);
+        RefCell::new(masks)
+    }
+
+    fn narrow(pid: u32, cpus: &CpuSet) {
+        affinity::set_process(pid, cpus, &mut affinity::anybody).unwrap();
     }
 
     fn sleeper(attach: &Path, all: &CpuSet) -> Killed {
@@ -209,9 +226,10 @@ mod tests {
             std::thread::yield_now();
         }
         for child in [&ours, &others] {
-            affinity::set_process(child.0.id(), &one).unwrap();
+            narrow(child.0.id(), &one);
         }
-        let outcome = debts(&attach).pay(Duration::from_secs(5), || true);
+        let masks = masks(&attach, &one);
+        let outcome = debts(&masks).pay(Duration::from_secs(5), || true);
         assert_eq!((outcome.processes, outcome.threads, outcome.left), (1, 1, Vec::new()));
         assert_eq!(affinity::get(ours.0.id()).unwrap(), all);
         assert_eq!(affinity::get(others.0.id()).unwrap(), one);
@@ -220,10 +238,36 @@ mod tests {
         assert_eq!(given_by_user(others.0.id(), &attach), Some(all.clone()));
         std::fs::create_dir(dir.path().join("other")).unwrap();
         // A process that is managed further is left where it is, and so are its descendants.
-        affinity::set_process(ours.0.id(), &one).unwrap();
+        narrow(ours.0.id(), &one);
         let managed = BTreeSet::from([std::process::id()]);
-        Debts { managed: &managed, ..debts(&attach) }.pay(Duration::from_secs(5), || true);
+        Debts { managed: &managed, ..debts(&masks) }.pay(Duration::from_secs(5), || true);
         assert_eq!(affinity::get(ours.0.id()).unwrap(), one);
+    }
+
+    #[test]
+    fn a_mask_that_others_have_set_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let (attach, all) = (dir.path().join("attach"), affinity::get(0).unwrap());
+        if all.len() < 2 {
+            numaestro_skip::skip!("one processor only");
+        }
+        let two: Vec<CpuSet> = all.iter().take(2).map(|cpu| std::iter::once(cpu).collect()).collect();
+        let masks = masks(&attach, &two[0]);
+        let [ours, theirs, says] = [&all, &all, &two[0]].map(|given| sleeper(&attach, given));
+        while [&ours, &theirs, &says].iter().any(|child| given_by_user(child.0.id(), &attach).is_none()) {
+            std::thread::yield_now();
+        }
+        for (child, cpus) in [(&ours, &two[0]), (&theirs, &two[1]), (&says, &two[0])] {
+            narrow(child.0.id(), cpus);
+        }
+        debts(&masks).pay(Duration::from_secs(5), || true);
+        let of = |child: &Killed| affinity::get(child.0.id()).unwrap();
+        assert_eq!([of(&ours), of(&theirs), of(&says)], [all, two[1].clone(), two[0].clone()]);
+        // It is known from now on, also to the next manager, and whatever ours are.
+        masks.borrow_mut().used(&two[1]);
+        let next = RefCell::new(Masks::of_former(attach, masks.borrow().saved()));
+        debts(&next).pay(Duration::from_secs(5), || true);
+        assert_eq!(of(&theirs), two[1]);
     }
 
     #[test]
@@ -243,11 +287,12 @@ mod tests {
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 while !stop.load(std::sync::atomic::Ordering::Relaxed) {
-                    let _ = affinity::set_process(pid, &one);
+                    let _ = affinity::set(pid, &one);
                 }
             });
             // On a busy machine the thread that narrows it may not run for some looks.
-            let mut outcomes = (0..50).map(|_| debts(&attach).pay(Duration::from_millis(100), || true));
+            let masks = masks(&attach, &one);
+            let mut outcomes = (0..50).map(|_| debts(&masks).pay(Duration::from_millis(100), || true));
             let outcome = outcomes.find(|outcome| !outcome.left.is_empty());
             stop.store(true, std::sync::atomic::Ordering::Relaxed);
             let left = outcome.expect("one of the looks finds it narrow again").left;
@@ -260,7 +305,8 @@ mod tests {
     fn another_process_of_the_same_number_is_owed_nothing() {
         let all = affinity::get(0).unwrap();
         let entry = Owed { pid: std::process::id(), start_time: 1, original: all };
-        let debts = Debts { owed: &[entry], ..debts(Path::new("/nonexistent/attach")) };
+        let masks = masks(Path::new("/nonexistent/attach"), &CpuSet::default());
+        let debts = Debts { owed: &[entry], ..debts(&masks) };
         assert!(debts.everybody(|_| true).is_empty());
     }
 }

@@ -156,6 +156,12 @@ fn words<const WORDS: usize>(set: &CpuSet) -> [u64; WORDS] {
     std::array::from_fn(|word| set.words().get(word).copied().unwrap_or(0))
 }
 
+/// The processors that a program may have, for its welcome; nothing if the list is too long.
+pub(crate) fn list_text(cpus: &CpuSet) -> String {
+    let list = cpus.to_string();
+    if list.len() < size_of_val(&Welcome::new_zeroed().text) { list } else { String::new() }
+}
+
 /// A text and zeros: at least one, so that it is terminated.
 fn padded<const BYTES: usize>(text: &str) -> [u8; BYTES] {
     let text = &text.as_bytes()[..text.floor_char_boundary(BYTES - 1)];

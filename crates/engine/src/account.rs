@@ -78,6 +78,10 @@ pub(crate) struct Account {
     pub activity: Activity,
     /// It arrived with a claim that still holds.
     pub pinned: bool,
+    /// The only processors it may have, as it was said; empty: any.
+    pub allowed: PuSet,
+    /// The usable ones of them, if these are some and not all; else empty: nothing bounds it.
+    pub within: PuSet,
     /// Processors it owns and keeps.
     pub owned: PuSet,
     /// Processors it owns and is leaving.
@@ -100,19 +104,20 @@ impl Account {
     /// The account of a vacant slot, with room for so many processors.
     pub(crate) fn vacant(pus: usize) -> Self {
         let set = || PuSet::with_capacity(pus);
-        Self::with_sets([set(), set(), set(), set()])
+        Self::with_sets([set(), set(), set(), set(), set(), set()])
     }
 
     /// Makes the account that of a vacant slot; the sets keep their memory.
     pub(crate) fn vacate(&mut self) {
-        let sets = [&mut self.owned, &mut self.leaving, &mut self.guest_of, &mut self.sent.pus];
+        let (owned, leaving, guest_of) = (&mut self.owned, &mut self.leaving, &mut self.guest_of);
+        let sets = [&mut self.allowed, &mut self.within, owned, leaving, guest_of, &mut self.sent.pus];
         *self = Self::with_sets(sets.map(|set| {
             set.clear();
             std::mem::take(set)
         }));
     }
 
-    fn with_sets([owned, leaving, guest_of, pus]: [PuSet; 4]) -> Self {
+    fn with_sets([allowed, within, owned, leaving, guest_of, pus]: [PuSet; 6]) -> Self {
         let limits = Limits { request: 0, min: 1, max: 1, weight_milli: 1, wait: None, estimate_ns: None };
         Self {
             phase: Phase::Gone,
@@ -126,6 +131,8 @@ impl Account {
                 team: 0,
             },
             pinned: false,
+            allowed,
+            within,
             owned,
             leaving,
             on: 0,

@@ -216,7 +216,7 @@ impl Trial<'_> {
     /// Asks how many processors the share part would give the application, and how many of them the
     /// placement finds.
     fn may_start(&mut self, slot: Slot) -> bool {
-        let placed = self.site.regime.selects() && self.site.regime.owns();
+        let placed = self.site.places_anew() && self.site.regime.owns();
         if placed {
             self.placement.place(self.site, self.division, self.policy, None, self.subject);
         } else {

@@ -49,6 +49,7 @@ impl Arrivals {
         let limits = Limits::new(wish.request, wish.wait, wish.estimate_ns);
         let slot = site.ledger.enter(id, wish.class, stated.within(limits));
         site.ledger.set_origin(slot, party, wish.memory);
+        site.ledger.allow(slot, &wish.allowed);
         group::clamp_wish(site, slot);
         let changes = match &wish.claim {
             _ if wish.request == 0 => life::wrap(site, admission, slot, actions),
@@ -79,7 +80,8 @@ fn claim(
 ) -> Changes {
     for pu in claimed.iter().filter(|pu| pu.index() < site.machine.pu_count()) {
         let entry = site.ledger.pu(pu);
-        if matches!(entry.state, PuState::Free | PuState::Unmanaged) && entry.next.is_none() {
+        let allowed = site.ledger.within(slot).is_none_or(|within| within.contains(pu));
+        if allowed && matches!(entry.state, PuState::Free | PuState::Unmanaged) && entry.next.is_none() {
             site.ledger.assign(pu, Some(slot), site.now);
         }
     }

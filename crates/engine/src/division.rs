@@ -82,7 +82,9 @@ impl Division {
             if activity.sequential && count > 0 {
                 let party = site.ledger.app(slot).party;
                 let room = rooms.as_ref().map_or(u32::MAX, |rooms| rooms.left_for(party, capacity));
-                let back = left.min(activity.parallel_count.saturating_sub(count)).min(room);
+                let most = site.ledger.within(slot).map_or(capacity, |within| within.len() as u32);
+                let before = activity.parallel_count.min(most).min(site.ledger.app(slot).placeable);
+                let back = left.min(before.saturating_sub(count)).min(room);
                 self.shares.set(slot, count + back);
                 if let Some(rooms) = &mut rooms {
                     rooms.add(party, back);
@@ -94,7 +96,7 @@ impl Division {
 
     /// Panics if the decision gives a party more or less than it may have.
     pub(crate) fn check(&mut self, site: &Site, policy: &Policy, work_list: Option<WorkList<'_>>) {
-        let everything = policy.share.conserves_work() && !site.regime.selects() && work_list.is_none();
+        let everything = policy.share.conserves_work() && !site.places_anew() && work_list.is_none();
         self.parties.check(site, &self.shares, everything);
     }
 }

@@ -234,6 +234,9 @@ impl Engine {
                 let stated = limits::Stated { min: *min, max: *max, weight_milli: *weight_milli };
                 self.with(*app, |site, admission, slot| limits::change(site, admission, slot, stated, actions))
             }
+            Event::Allowed { app, pus } => {
+                self.with(*app, |site, admission, slot| life::allow(site, admission, slot, pus))
+            }
             Event::Demand { app, processors, idle } => self.with(*app, |site, admission, slot| {
                 let idled = site.ledger.idle(slot, idle, site.now);
                 let usable = site.ledger.usable_by(slot, *processors).max(1);
@@ -368,7 +371,7 @@ impl Engine {
         };
         let started = self.admission.admit(&mut trial, actions);
         // A trial changes what a selective placement can give; only a decision sets that right.
-        let tried = !self.admission.waiting().is_empty() && self.site.regime.selects();
+        let tried = !self.admission.waiting().is_empty() && self.site.places_anew();
         let decides = started || !only_queue || tried;
         if !decides {
             // The same applications run, with the same wishes, on the same processors.

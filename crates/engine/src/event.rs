@@ -38,6 +38,10 @@ pub struct Wish {
     /// The home it had then; with `claim`, it keeps that too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub home: Option<NumaNodeId>,
+    /// The only processors that it may have: its user, its launcher or its cpuset gave it these.
+    /// Empty: any.
+    #[serde(default, skip_serializing_if = "PuSet::is_empty")]
+    pub allowed: PuSet,
     /// Its party, an index in [`crate::Settings::parties`]; 0 where there are none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub party: u32,
@@ -64,6 +68,7 @@ impl Wish {
             estimate_ns: None,
             claim: None,
             home: None,
+            allowed: PuSet::new(),
             party: 0,
             memory: 0,
         }
@@ -106,6 +111,14 @@ pub enum Event {
         max: u32,
         /// Weight, thousandths.
         weight_milli: u32,
+    },
+    /// An application may have these processors only from now on. Each event replaces the one
+    /// before. A set without a processor that can be given bounds nothing.
+    Allowed {
+        /// The application.
+        app: AppId,
+        /// The processors; empty: any.
+        pus: PuSet,
     },
     /// An application could use this many processors now, and has nothing to run on `idle`. Each
     /// event replaces the one before, so a lost one does no harm. An application that has idle
@@ -237,6 +250,7 @@ impl Event {
             | Self::Depart { app }
             | Self::Request { app, .. }
             | Self::Limits { app, .. }
+            | Self::Allowed { app, .. }
             | Self::Demand { app, .. }
             | Self::Class { app, .. }
             | Self::Adopted { app, .. }

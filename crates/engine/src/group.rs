@@ -21,6 +21,7 @@ pub(crate) fn gather(site: &mut Site, changes: &Changes, unmanaged: u32) {
     let available = usable.saturating_sub(unmanaged).max(1);
     site.among.set_processors(available, (usable - left_alone).saturating_sub(pinned.unwrap_or(0)));
     site.ledger.take_from_unmanaged(left_alone);
+    site.ledger.take_bounded_from_unmanaged();
     if changes.regrouped || pinned.is_some() || site.among.is_narrowed() || site.regime.stops() {
         let mut order = Vec::new();
         site.among.exchange(&mut order);
@@ -57,9 +58,10 @@ pub(crate) fn can_be_stopped(site: &Site, slot: Slot) -> bool {
 /// if others have some: where a policy finds processors for nobody, nobody is stopped for the sake
 /// of others. Where parties bound applications (`confined`) and leave it none in its turn, it is a
 /// guest: the turns part does not see parties and could choose it again and again beside the same
-/// others, and it would never run.
+/// others, and it would never run. The same goes for one that may have some processors only.
 pub(crate) fn stops_without(site: &Site, slot: Slot, its_turn: bool, confined: bool) -> bool {
-    can_be_stopped(site, slot) && (!its_turn || site.ledger.allocated() > 0 && !confined)
+    let bounded = confined || site.ledger.within(slot).is_some();
+    can_be_stopped(site, slot) && (!its_turn || site.ledger.allocated() > 0 && !bounded)
 }
 
 /// Says whether this application is the one at `at` in `order`, and then moves `at` on. Asked of

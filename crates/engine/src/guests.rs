@@ -29,8 +29,8 @@ impl Guests {
     /// Finds places for all applications in `order` that have no processors of their own, and
     /// removes the others as guests.
     ///
-    /// Where parties matter (`confined`), a guest is on processors of its own party. If its party
-    /// has none, the guest may be anywhere.
+    /// A guest that may have some processors only is on these. Where parties matter (`confined`), any
+    /// other is on processors of its own party. If its party has none, it may be anywhere.
     pub(crate) fn spread(&mut self, machine: &Machine, ledger: &mut Ledger, order: &[Slot], confined: bool) {
         self.homeless.clear();
         for &slot in order {
@@ -86,13 +86,20 @@ impl Guests {
         }
     }
 
-    /// Number of processors of its party, if it has to stay on them.
+    /// Number of processors that it has to stay on, if there are such: those that it may have, else
+    /// those of its party.
     fn own_places(&self, ledger: &Ledger, slot: Slot) -> Option<usize> {
+        if let Some(within) = ledger.within(slot) {
+            return Some(self.places.iter().filter(|&&pu| within.contains(pu)).count());
+        }
         self.by_party.get(ledger.app(slot).party as usize).copied().filter(|&owned| owned > 0)
     }
 
     /// Says whether it may run on this processor.
     fn may_be_on(&self, ledger: &Ledger, slot: Slot, pu: PuId) -> bool {
+        if let Some(within) = ledger.within(slot) {
+            return within.contains(pu);
+        }
         let party = |slot: Slot| ledger.app(slot).party;
         self.own_places(ledger, slot).is_none() || ledger.pu(pu).next.is_some_and(|next| party(next) == party(slot))
     }

@@ -1,4 +1,4 @@
-//! G1–G7 hold after every step, under every policy. A broken one is a mistake in a policy or in
+//! G1–G8 hold after every step, under every policy. A broken one is a mistake in a policy or in
 //! this crate, so the check panics.
 //!
 //! * G1 a processor has one owner at most, and is in exactly the sets of that owner;
@@ -11,7 +11,9 @@
 //! * G6 work conservation, where the share part promises it and counts do not hold: no processor is
 //!   free while an application could use it;
 //! * G7 each application that was started has processors, is a guest, is next for some that are
-//!   being vacated, or is stopped until its turn.
+//!   being vacated, or is stopped until its turn;
+//! * G8 an application has processors that it may have only, its own and as a guest, but for those of
+//!   a claim.
 //!
 //! The check always covers the processors that the step has written, with the sets of their owners
 //! and next owners, and the applications that it has written. In debug builds it covers everything
@@ -22,7 +24,7 @@ use crate::admission::Admission;
 use crate::group::stops_without;
 use crate::site::Site;
 use numaestro_policy::{Policy, PuState, Slot};
-use numaestro_topology::PuId;
+use numaestro_topology::{PuId, PuSet};
 
 /// The parts of the engine that are checked.
 pub(crate) struct Invariants<'a> {
@@ -103,7 +105,7 @@ impl Invariants<'_> {
         }
     }
 
-    /// G2, G4 and G7.
+    /// G2, G4, G7 and G8.
     fn check_application(&self, slot: Slot) {
         let (app, account) = (self.site.ledger.app(slot), self.site.ledger.account(slot));
         assert!(app.own.len() == app.allocation as usize, "G2: application {}", app.id);
@@ -111,6 +113,9 @@ impl Invariants<'_> {
             let served = app.allocation > 0 || !account.guest_of.is_empty() || account.activity.stopped;
             assert!(served, "G7: application {} runs nowhere", app.id);
             self.check_stopped(slot);
+            let inside = |pus: &PuSet| self.site.ledger.within(slot).is_none_or(|within| pus.is_subset(within));
+            let right = account.pinned || inside(&app.own) && inside(&account.guest_of);
+            assert!(right, "G8: application {} has {} and {}", app.id, app.own, account.guest_of);
         } else {
             let nothing = app.allocation == 0 && account.owned.is_empty() && account.leaving.is_empty();
             assert!(nothing, "G4: application {} has {} and does not run", app.id, app.own);

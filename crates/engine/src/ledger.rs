@@ -3,10 +3,11 @@
 //! that keeps all of that in step, so no other file can make half a change.
 //!
 //! Its modules: `handover` (a processor changes hands), `answers` (owners answer), `guests`,
-//! `lifetime` (applications come and go), `presence` (processors come and go), `measures`
-//! (measurements of applications).
+//! `lifetime` (applications come and go), `presence` (processors come and go), `bounds` (the only
+//! processors that an application may have), `measures` (measurements of applications).
 
 mod answers;
+mod bounds;
 mod guests;
 mod handover;
 mod lifetime;
@@ -38,6 +39,8 @@ pub(crate) struct Ledger {
     allocated: u32,
     /// Number of applications that keep the processors they arrived with.
     pinned: u32,
+    /// Number of applications that may have some of the usable processors only.
+    bounded: u32,
     /// Number of processors that are marked as unmanaged.
     unmanaged: u32,
     /// A processor has become free since this was last taken.
@@ -93,6 +96,7 @@ impl Ledger {
             usable,
             allocated: 0,
             pinned: 0,
+            bounded: 0,
             unmanaged: 0,
             freed: false,
             vacating: Vacating::new(count),
@@ -131,7 +135,8 @@ impl Ledger {
     /// The minimum of an application without parties: the user's, or 1 in a sequential phase.
     pub(crate) fn own_minimum(&self, slot: Slot) -> u32 {
         let activity = self.activity(slot);
-        if activity.sequential { 1 } else { activity.limits.min }
+        let within = self.within(slot).map_or(u32::MAX, |within| within.len() as u32);
+        if activity.sequential { 1 } else { activity.limits.min.min(within) }
     }
 
     pub(crate) fn activity_mut(&mut self, slot: Slot) -> &mut Activity {

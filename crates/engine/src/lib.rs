@@ -22,12 +22,13 @@
 //! `turns`, `worklist` and `threads` (the applications that run now), `division` and `parties` (the
 //! number of processors for each), `placement` (the processors themselves), `handover` and `guests`
 //! (the ledger takes the decision over), `targets` (the actions for applications), `invariants`
-//! (G1–G7). All of them use the `ledger`.
+//! (G1–G8). All of them use the `ledger`.
 
 mod account;
 mod admission;
 mod advice;
 mod arrivals;
+mod bounded;
 mod changes;
 mod clock;
 mod division;

@@ -9,6 +9,7 @@ use crate::event::Action;
 use crate::group;
 use crate::site::Site;
 use numaestro_policy::Slot;
+use numaestro_topology::PuSet;
 
 /// An application has ended.
 pub(crate) fn depart(site: &mut Site, admission: &mut Admission, slot: Slot) -> Changes {
@@ -61,6 +62,18 @@ pub(crate) fn wrap(site: &mut Site, admission: &mut Admission, slot: Slot, actio
     } else {
         ledger.set_phase(slot, Phase::Wrapper);
     }
+    Changes::GROUP
+}
+
+/// An application may have other processors than before. Where it has some that it may not have any
+/// more, it does not keep those of its claim either.
+pub(crate) fn allow(site: &mut Site, admission: &mut Admission, slot: Slot, pus: &PuSet) -> Changes {
+    if !site.ledger.allow(slot, pus) {
+        return Changes::NONE;
+    }
+    site.ledger.pin(slot, false);
+    site.ledger.remove_guests(slot);
+    clamp_wish(site, admission, slot);
     Changes::GROUP
 }
 

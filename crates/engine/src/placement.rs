@@ -1,15 +1,18 @@
-//! Decides which processors each application gets. A selective placement may find fewer than the
-//! share; then the share part divides the rest again.
+//! Decides which processors each application gets: those that may have some only, by [`Bounded`], and
+//! around them the others, by the placement part. Applications that may have the same few processors,
+//! and a selective placement, may find fewer than the share; then the share part divides again.
 
+use crate::bounded::Bounded;
 use crate::division::Division;
 use crate::site::Site;
 use crate::worklist::WorkList;
-use numaestro_policy::{Plan, Policy, Shares, Slot};
+use numaestro_policy::{Plan, Policy, Shares, Slot, View};
 
 /// The plan, which goes on from decision to decision.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Placement {
     plan: Plan,
+    bounded: Bounded,
 }
 
 impl Placement {
@@ -32,7 +35,7 @@ impl Placement {
         work_list: Option<WorkList<'_>>,
         subject: Option<Slot>,
     ) {
-        if site.regime.selects() {
+        if site.places_anew() {
             for &slot in site.among.order() {
                 site.ledger.set_placeable(slot, u32::MAX);
             }
@@ -43,8 +46,13 @@ impl Placement {
             let unplanned = site.ledger.unplanned();
             self.plan.follow(&site.view(), &unplanned.pus, &unplanned.homes);
             site.ledger.planned();
-            policy.placement.place(&site.view(), division.shares(), &mut self.plan);
-            if !site.regime.selects() || !self.lower_caps(site, division.shares()) {
+            let mut view = site.view();
+            if site.ledger.bounds() {
+                self.bounded.place(site, division.shares(), &mut self.plan);
+                view = View { order: self.bounded.others(), ..view };
+            }
+            policy.placement.place(&view, division.shares(), &mut self.plan);
+            if !site.places_anew() || !self.lower_caps(site, division.shares()) {
                 return;
             }
         }

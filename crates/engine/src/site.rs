@@ -29,6 +29,13 @@ pub(crate) struct Site {
 }
 
 impl Site {
+    /// Says whether an application may be placed on fewer processors than its share: the placement
+    /// is selective, or some applications may have some processors only. Then the share part
+    /// divides again.
+    pub(crate) fn places_anew(&self) -> bool {
+        self.regime.selects() || self.ledger.bounds()
+    }
+
     /// Says whether the latest decision has freed a processor, and the placement is selective. Such
     /// a placement gives only processors that were free before, so there is something to decide.
     pub(crate) fn has_freed(&self) -> bool {

@@ -71,6 +71,9 @@ pub struct AppSnapshot {
     pub adopted: u32,
     /// Place in the queue; 0 = not in it.
     pub position: u32,
+    /// The only processors that it may have; empty: any.
+    #[serde(default, skip_serializing_if = "PuSet::is_empty")]
+    pub allowed: PuSet,
     /// The reason for its count: one sentence.
     pub why: String,
 }
@@ -196,6 +199,7 @@ impl Shown<'_> {
             epoch: sent.epoch,
             adopted: sent.adopted,
             position: self.position(slot),
+            allowed: account.within.clone(),
             why: self.why(slot),
         }
     }
@@ -248,6 +252,9 @@ impl Shown<'_> {
             Phase::Running if app.allocation == 0 && app.entitled == 0 => {
                 "its user's part is taken by the user's other programs: it shares with them".to_owned()
             }
+            Phase::Running if app.allocation == 0 && self.site.ledger.within(slot).is_some() => {
+                "others have the processors that it may have: it shares with them".to_owned()
+            }
             Phase::Running if app.allocation == 0 && app.min > 1 => {
                 format!("its minimum of {} is not to be had, so it shares with others", app.min)
             }
@@ -273,6 +280,9 @@ impl Shown<'_> {
                     counted(capacity as usize, "processor"),
                     self.outside()
                 )
+            }
+            Phase::Running if !account.within.is_empty() && app.allocation >= account.within.len() as u32 => {
+                format!("all that it may have: {} of {capacity} processors", app.allocation)
             }
             Phase::Running if running == 1 => {
                 format!("alone: {} of {capacity} processors{}", app.allocation, self.outside())

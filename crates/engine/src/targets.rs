@@ -166,7 +166,7 @@ fn wanted(ledger: &Ledger, slot: Slot) -> Option<Wanted<'_>> {
     let lent = activity.sequential && app.allocation < activity.parallel_count;
     match account.phase {
         Phase::Wrapper => {
-            let pus = ledger.usable();
+            let pus = ledger.within(slot).unwrap_or(ledger.usable());
             Some(Wanted { pus, count: on(pus), shared: true, lent: false })
         }
         Phase::Running if !account.owned.is_empty() => {

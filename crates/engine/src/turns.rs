@@ -93,9 +93,9 @@ impl Turns {
         self.turn.reset(site.among.order());
         self.until = policy.turns.now(&site.view(), &mut self.turn);
         self.endless = self.until.is_none();
-        policy.placement.prefer(self.turn.preferred());
+        prefer(site, policy, self.turn.preferred());
         self.set_limits(&mut site.ledger);
-        if site.regime.selects() {
+        if site.places_anew() {
             for &slot in self.turn.running.iter().chain(&self.turn.next) {
                 site.ledger.set_placeable(slot, u32::MAX);
             }
@@ -130,6 +130,16 @@ impl Turns {
         // If the time has passed already, the part has just been asked.
         let again = share.until(&site.view()).filter(|&at| at > site.now);
         self.again = [self.until, again].into_iter().flatten().min();
+    }
+}
+
+/// Tells the placement part the preferred buses of the applications that it places.
+fn prefer(site: &Site, policy: &mut Policy, preferred: &[(Slot, u32, u32)]) {
+    if site.ledger.bounds() {
+        let unbounded = preferred.iter().filter(|(slot, ..)| site.ledger.within(*slot).is_none());
+        policy.placement.prefer(&unbounded.copied().collect::<Vec<_>>());
+    } else {
+        policy.placement.prefer(preferred);
     }
 }
 

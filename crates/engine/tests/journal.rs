@@ -3,7 +3,7 @@
 
 use numaestro_engine::{Action, Class, Event, PageHome, Settings, Wish, journal};
 use numaestro_policy::AppId;
-use numaestro_topology::{MemTree, NumaNodeId, sysfs};
+use numaestro_topology::{MemTree, NumaNodeId, PuSet, sysfs};
 use std::collections::BTreeSet;
 
 /// Every event and every action, each field with a value of its own.
@@ -61,6 +61,7 @@ fn fields_mean_what_their_names_say() {
         estimate_ns: Some(6),
         claim: Some("0-2,7".parse().unwrap()),
         home: Some(NumaNodeId(1)),
+        allowed: PuSet::new(),
         party: 8,
         memory: u64::MAX,
     };

@@ -1,5 +1,5 @@
 //! Whatever happens: every combination of answers, random machines, random events, liars and dead
-//! ones among them. The engine checks G1–G7 itself after each step; here a second ledger, kept from
+//! ones among them. The engine checks G1–G8 itself after each step; here a second ledger, kept from
 //! the actions alone, checks what programs see.
 #[path = "properties/advised.rs"]
 mod advised;
@@ -250,6 +250,8 @@ impl World {
             48 | 49 => Event::Memory { app, bytes: self.bytes(op) },
             50 => Event::FreeMemory { bytes: self.bytes(op) },
             51 | 52 => self.limits(app, op),
+            54 if op.a.is_multiple_of(4) => Event::Allowed { app, pus: PuSet::new() },
+            54 => Event::Allowed { app, pus: self.few(op) },
             _ => Event::Timer,
         };
         self.tell(self.now + op.after_ns, &event);

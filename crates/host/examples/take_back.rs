@@ -25,10 +25,17 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let all = affinity::get(0)?;
     let one: CpuSet = all.iter().take(1).collect();
     let pid = std::process::id();
-    let process =
-        measure(rounds, |round| affinity::set_process(pid, if round % 2 == 0 { &one } else { &all }).map(drop))?;
+    let process = measure(rounds, |round| {
+        affinity::set_process(pid, if round % 2 == 0 { &one } else { &all }, &mut affinity::anybody).map(drop)
+    })?;
     let tree = measure(rounds, |round| {
-        affinity::set_tree(pid, &std::collections::BTreeSet::new(), if round % 2 == 0 { &one } else { &all }).map(drop)
+        affinity::set_tree(
+            pid,
+            &std::collections::BTreeSet::new(),
+            if round % 2 == 0 { &one } else { &all },
+            &mut affinity::anybody,
+        )
+        .map(drop)
     })?;
     let table = measure(rounds, |_| procfs::ProcessTable::read().map(drop))?;
     println!("{threads} threads, {rounds} rounds, {} processes on the machine", procfs::all()?.len());

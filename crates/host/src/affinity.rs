@@ -1,4 +1,7 @@
 //! Reads and sets the affinity masks of one thread, of a process, and of a tree of processes.
+//!
+//! Masks are other people's too. So each function that goes through the threads of a process asks
+//! its caller ([`Ours`]) for each thread whether the mask that it has may be changed.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,6 +18,25 @@ const MASK_WORDS_MAX: usize = 1024;
 const MASK_WORDS: usize = 16;
 /// Times the threads of a process are listed anew while new ones keep appearing.
 const PASSES_MAX: u32 = 64;
+
+/// A thread, with the mask that it has.
+#[derive(Debug, Clone, Copy)]
+pub struct Found<'a> {
+    /// Its process.
+    pub pid: u32,
+    /// Its number.
+    pub tid: u32,
+    /// The processors that it may run on.
+    pub mask: &'a CpuSet,
+}
+
+/// Says whether the mask of a thread may be changed: nobody else has set it.
+pub type Ours<'a> = &'a mut dyn FnMut(Found<'_>) -> bool;
+
+/// Any mask may be changed: for processes that the caller has started.
+pub fn anybody(_: Found<'_>) -> bool {
+    true
+}
 
 /// The threads that [`set_process`] has seen and changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -75,16 +97,17 @@ pub fn set(tid: u32, cpus: &CpuSet) -> Result<(), HostError> {
     if result == 0 { Ok(()) } else { Err(error::process("set the affinity", tid)(std::io::Error::last_os_error())) }
 }
 
-/// Lets every thread of process `pid` run on `cpus` only.
+/// Lets the threads of process `pid` run on `cpus` only, those whose mask is `ours`.
 ///
 /// New threads take their creator's mask, so the list is read again until it holds no thread that
 /// was not seen before: then every creator has been moved. Threads that end meanwhile are no error;
 /// a process that is gone is.
 ///
 /// Where threads get more processors than they had, those that are ready part at once.
-pub fn set_process(pid: u32, cpus: &CpuSet) -> Result<Moved, HostError> {
+pub fn set_process(pid: u32, cpus: &CpuSet, ours: Ours<'_>) -> Result<Moved, HostError> {
     let mut moved = Moved::default();
     let mut seen = BTreeSet::new();
+    let mut left = BTreeSet::new();
     let mut has_grown = false;
     for _ in 0..PASSES_MAX {
         let mut fresh = false;
@@ -92,9 +115,14 @@ pub fn set_process(pid: u32, cpus: &CpuSet) -> Result<Moved, HostError> {
             if seen.insert(tid) {
                 fresh = true;
                 moved.threads += 1;
-                let before = set_thread(tid, cpus)?;
-                moved.changed += u32::from(before.is_some());
-                has_grown |= before.is_some_and(|before| before.len() < cpus.len() && before.is_subset(cpus));
+                match set_thread(pid, tid, cpus, ours)? {
+                    Set::Left => _ = left.insert(tid),
+                    Set::Changed(before) => {
+                        moved.changed += 1;
+                        has_grown |= before.len() < cpus.len() && before.is_subset(cpus);
+                    }
+                    Set::Same => {}
+                }
             }
         }
         if !fresh {
@@ -102,7 +130,8 @@ pub fn set_process(pid: u32, cpus: &CpuSet) -> Result<Moved, HostError> {
         }
     }
     if has_grown {
-        part(procfs::ready_places(pid), cpus);
+        let ready = procfs::ready_places(pid).into_iter().filter(|(tid, _)| seen.contains(tid) && !left.contains(tid));
+        part(ready.collect(), cpus);
     }
     Ok(moved)
 }
@@ -123,10 +152,10 @@ fn part(ready: Vec<(u32, u32)>, cpus: &CpuSet) {
 
 /// As [`set_process`], but threads that may run on some of `cpus` and nothing else are left as they
 /// are. One look: for a stopped process.
-pub fn keep_process_within(pid: u32, cpus: &CpuSet) -> Result<(), HostError> {
+pub fn keep_process_within(pid: u32, cpus: &CpuSet, ours: Ours<'_>) -> Result<(), HostError> {
     for tid in procfs::threads(pid)? {
         let outcome = match get(tid) {
-            Ok(present) if present.is_subset(cpus) => Ok(()),
+            Ok(present) if present.is_subset(cpus) || !ours(Found { pid, tid, mask: &present }) => Ok(()),
             Ok(_) => set(tid, cpus),
             Err(cause) => Err(cause),
         };
@@ -139,13 +168,13 @@ pub fn keep_process_within(pid: u32, cpus: &CpuSet) -> Result<(), HostError> {
 }
 
 /// Looks once at every thread of process `pid`, and gives `whole` to each thread that does not have
-/// it. A thread that has all of it that its cpuset and the processors that are online allow needs
+/// it, and whose mask is `ours`. A thread that has all of it that its cpuset and the processors that are online allow needs
 /// no change: the kernel gives no more. The first refusal is returned after every thread was tried.
-pub fn restore_process(pid: u32, whole: &CpuSet) -> Result<Moved, HostError> {
+pub fn restore_process(pid: u32, whole: &CpuSet, ours: Ours<'_>) -> Result<Moved, HostError> {
     let mut moved = Moved::default();
     let mut refused = None;
     for tid in procfs::threads(pid)? {
-        match restore_thread(pid, tid, whole) {
+        match restore_thread(pid, tid, whole, ours) {
             Ok(changed) => {
                 moved.threads += 1;
                 moved.changed += u32::from(changed);
@@ -158,9 +187,9 @@ pub fn restore_process(pid: u32, whole: &CpuSet) -> Result<Moved, HostError> {
 }
 
 /// Says whether the thread had fewer processors than it can have.
-fn restore_thread(pid: u32, tid: u32, whole: &CpuSet) -> Result<bool, HostError> {
+fn restore_thread(pid: u32, tid: u32, whole: &CpuSet, ours: Ours<'_>) -> Result<bool, HostError> {
     let present = get(tid)?;
-    if present == *whole {
+    if present == *whole || !ours(Found { pid, tid, mask: &present }) {
         return Ok(false);
     }
     // Also if the thread has all processors that it can have: the kernel keeps the mask that it was
@@ -169,8 +198,8 @@ fn restore_thread(pid: u32, tid: u32, whole: &CpuSet) -> Result<bool, HostError>
     Ok(get(tid)? != present || possible(pid, whole)? != present)
 }
 
-/// The processors of `whole` that a process can have.
-fn possible(pid: u32, whole: &CpuSet) -> Result<CpuSet, HostError> {
+/// The processors of `whole` that a process can have: those that are online, and in its cpuset.
+pub fn possible(pid: u32, whole: &CpuSet) -> Result<CpuSet, HostError> {
     let (allowed, _) = Hierarchies::read().cpuset_of(pid)?;
     let online =
         fs::read_to_string("/sys/devices/system/cpu/online").ok().and_then(|text| text.trim().parse::<CpuSet>().ok());
@@ -181,26 +210,41 @@ fn possible(pid: u32, whole: &CpuSet) -> Result<CpuSet, HostError> {
     Ok(possible)
 }
 
-/// Gives the thread's former mask, if that was another one. It is set even where it seems to be so
-/// already: the kernel leaves offline processors out of its answer, and keeps them in the mask.
-fn set_thread(tid: u32, cpus: &CpuSet) -> Result<Option<CpuSet>, HostError> {
-    let outcome = get(tid).and_then(|present| set(tid, cpus).map(|()| (present != *cpus).then_some(present)));
+/// The outcome for one thread.
+enum Set {
+    /// Somebody else has set its mask.
+    Left,
+    /// It had this mask.
+    Changed(CpuSet),
+    /// It had the mask, or is gone.
+    Same,
+}
+
+/// The mask is set even where it seems to be so already: the kernel leaves offline processors out
+/// of its answer, and keeps them in the mask.
+fn set_thread(pid: u32, tid: u32, cpus: &CpuSet, ours: Ours<'_>) -> Result<Set, HostError> {
+    let outcome = get(tid).and_then(|present| {
+        if !ours(Found { pid, tid, mask: &present }) {
+            return Ok(Set::Left);
+        }
+        set(tid, cpus).map(|()| if present == *cpus { Set::Same } else { Set::Changed(present) })
+    });
     match outcome {
-        Err(cause) if cause.is_gone() => Ok(None),
+        Err(cause) if cause.is_gone() => Ok(Set::Same),
         other => other,
     }
 }
 
 /// Lets every process that descends from `root` run on `cpus` only, and `root` itself, without the
-/// subtrees in `except`.
+/// subtrees in `except` and threads whose mask is not `ours`.
 ///
 /// Repeated until no new process appears. The first refusal is returned after everything else was
 /// tried.
-pub fn set_tree(root: u32, except: &BTreeSet<u32>, cpus: &CpuSet) -> Result<Moved, HostError> {
+pub fn set_tree(root: u32, except: &BTreeSet<u32>, cpus: &CpuSet, ours: Ours<'_>) -> Result<Moved, HostError> {
     if crate::own_uid() == 0 && procfs::has_other_rights(root) {
         return Err(error::process("move what runs with another user's rights", root)(rustix::io::Errno::PERM));
     }
-    let mut moved = set_process(root, cpus)?;
+    let mut moved = set_process(root, cpus, ours)?;
     let mut seen = BTreeSet::from([root]);
     let mut refused = None;
     for _ in 0..PASSES_MAX {
@@ -210,7 +254,7 @@ pub fn set_tree(root: u32, except: &BTreeSet<u32>, cpus: &CpuSet) -> Result<Move
                 continue;
             }
             fresh = true;
-            match set_process(pid, cpus) {
+            match set_process(pid, cpus, ours) {
                 Ok(more) => {
                     moved.threads += more.threads;
                     moved.changed += more.changed;
@@ -227,141 +271,4 @@ pub fn set_tree(root: u32, except: &BTreeSet<u32>, cpus: &CpuSet) -> Result<Move
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// For the tests that move threads of this process: one of them moves them all.
-    static THIS_PROCESS: std::sync::Mutex<()> = std::sync::Mutex::new(());
-
-    #[test]
-    fn a_child_is_moved_and_back() {
-        let mut child = std::process::Command::new("sh").args(["-c", "sleep 100 & wait"]).spawn().unwrap();
-        let all = get(0).unwrap();
-        let one: CpuSet = all.iter().take(1).collect();
-        // The shell's own child appears a moment later; the tree is followed until it is in.
-        while procfs::tree(child.id(), &BTreeSet::new()).unwrap().len() < 2 {
-            std::thread::yield_now();
-        }
-        let moved = set_tree(child.id(), &BTreeSet::new(), &one).unwrap();
-        assert!(moved.threads >= 2);
-        for pid in procfs::tree(child.id(), &BTreeSet::new()).unwrap() {
-            assert_eq!(get(pid).unwrap(), one);
-        }
-        set_tree(child.id(), &BTreeSet::new(), &all).unwrap();
-        assert_eq!(get(child.id()).unwrap(), all);
-        for pid in procfs::tree(child.id(), &BTreeSet::new()).unwrap() {
-            let _ = std::process::Command::new("kill").arg(pid.to_string()).status();
-        }
-        child.wait().unwrap();
-        assert!(set_process(child.id(), &all).unwrap_err().is_gone());
-    }
-
-    #[test]
-    fn a_mask_is_made_whole_once() {
-        let mut child = std::process::Command::new("sleep").arg("100").spawn().unwrap();
-        let all = get(0).unwrap();
-        let one: CpuSet = all.iter().take(1).collect();
-        set_process(child.id(), &one).unwrap();
-        let changed = u32::from(one != all);
-        assert_eq!(restore_process(child.id(), &all).unwrap(), Moved { threads: 1, changed });
-        assert_eq!(get(child.id()).unwrap(), all);
-        assert_eq!(restore_process(child.id(), &all).unwrap(), Moved { threads: 1, changed: 0 });
-        // More than there is cannot be had, and is no change.
-        let more: CpuSet = all.iter().chain([63, 64]).collect();
-        assert_eq!(restore_process(child.id(), &more).unwrap().changed, 0);
-        child.kill().unwrap();
-        child.wait().unwrap();
-        assert!(restore_process(child.id(), &all).unwrap_err().is_gone());
-    }
-
-    #[test]
-    fn ready_threads_part_at_once() {
-        use std::sync::atomic::{AtomicBool, Ordering};
-        /// Lets the spinning threads go, also where the test fails.
-        struct Ends<'a>(&'a AtomicBool);
-        impl Drop for Ends<'_> {
-            fn drop(&mut self) {
-                self.0.store(true, Ordering::Relaxed);
-            }
-        }
-        let _alone = THIS_PROCESS.lock().unwrap();
-        let all = get(0).unwrap();
-        if all.len() < 2 {
-            numaestro_skip::skip!("one processor only");
-        }
-        let ends = AtomicBool::new(false);
-        let (announce, spinners) = std::sync::mpsc::channel();
-        let spin = |announce: std::sync::mpsc::Sender<u32>| {
-            let tid = rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned();
-            set(tid, &all.iter().take(1).collect()).unwrap();
-            announce.send(tid).unwrap();
-            while !ends.load(Ordering::Relaxed) {
-                std::hint::spin_loop();
-            }
-        };
-        std::thread::scope(|scope| {
-            let _ends = Ends(&ends);
-            for _ in 0..2 {
-                let announce = announce.clone();
-                scope.spawn(move || spin(announce));
-            }
-            // Threads of other tests are ready in this process too.
-            let ours = [spinners.recv().unwrap(), spinners.recv().unwrap()];
-            let places = || {
-                let all = procfs::ready_places(std::process::id()).into_iter();
-                all.filter(|(tid, _)| ours.contains(tid)).collect::<Vec<_>>()
-            };
-            let one = all.first().unwrap();
-            // On a busy machine the kernel may move a thread once more before it is looked at: now
-            // and then, not most of the time.
-            let mut parted = Vec::new();
-            for _ in 0..11 {
-                for tid in ours {
-                    set(tid, &std::iter::once(one).collect()).unwrap();
-                }
-                let pairs = loop {
-                    let pairs = places();
-                    if pairs.iter().filter(|(_, place)| *place == one).count() == 2 {
-                        break pairs;
-                    }
-                    std::thread::yield_now();
-                };
-                for tid in ours {
-                    set(tid, &all).unwrap();
-                }
-                part(pairs.clone(), &all);
-                let second = places().into_iter().find(|(tid, _)| *tid == pairs[1].0);
-                parted.push(second.is_some_and(|(_, place)| place != one));
-                assert!(ours.iter().all(|tid| get(*tid).unwrap() == all), "they are kept nowhere");
-            }
-            assert!(parted.iter().filter(|parted| **parted).count() > 5, "{parted:?}");
-        });
-    }
-
-    #[test]
-    fn every_thread_is_moved() {
-        let _alone = THIS_PROCESS.lock().unwrap();
-        let stop = std::sync::Arc::new(std::sync::Barrier::new(9));
-        let all = get(0).unwrap();
-        let one: CpuSet = all.iter().take(1).collect();
-        let handles: Vec<_> = (0..8)
-            .map(|_| {
-                let stop = stop.clone();
-                std::thread::spawn(move || {
-                    let tid = rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned();
-                    set(tid, &get(0).unwrap()).unwrap();
-                    stop.wait();
-                    stop.wait();
-                    get(0).unwrap()
-                })
-            })
-            .collect();
-        stop.wait();
-        set_process(std::process::id(), &one).unwrap();
-        stop.wait();
-        for handle in handles {
-            assert_eq!(handle.join().unwrap(), one);
-        }
-        set_process(std::process::id(), &all).unwrap();
-    }
-}
+mod tests;

@@ -120,7 +120,7 @@ impl Front {
             return;
         }
         let connections = &self.connections;
-        let welcome = wire::welcome(code::OK, app, "");
+        let welcome = wire::welcome(code::OK, app, &wire::list_text(&shell.allowed_by_affinity(app)));
         if connections.who(number).is_some() {
             shell.hand_out_page(app, |page| connections.send(number, &welcome, page).unwrap_or(Ok(())));
             self.changed(shell);

@@ -18,6 +18,7 @@ impl Front {
             self.take_jobs_over(false, shell);
             return;
         };
+        shell.remember_masks(state.masks);
         shell.skip_numbers(state.app_next.min(u64::MAX / 2));
         // The file is there only after a death: an orderly end removes it, and then the configured
         // policy counts.

@@ -43,7 +43,7 @@ impl Shell {
             }
             Action::Wait { app, position } => self.wait(app.0, position),
             Action::Target { app, epoch, count, pus, shared, lent } => {
-                let cpus = self.sensors.quotas.of(app.0).inside(self.site.machine.os_cpuset(&pus));
+                let cpus = self.site.machine.os_cpuset(&pus);
                 self.target(app.0, Target { epoch, count, pus, cpus, shared, lent });
             }
             Action::Pages { app, home } => self.place_pages(app.0, home),
@@ -74,6 +74,9 @@ impl Shell {
         if lent {
             self.sensors.phases.lent(&self.course, app, &mut self.wakeups);
         }
+        if let Some(target) = entry.allocation.target() {
+            self.actuators.trees.told(app, &target.cpus);
+        }
         if !self.actuators.publish(entry) {
             // The manager carries it out for a program without a page, so it is adopted.
             entry.allocation.adopt(epoch);
@@ -96,7 +99,7 @@ impl Shell {
     }
 
     fn force(&mut self, app: u64, epoch: u32, pus: &PuSet) {
-        let cpus = self.sensors.quotas.of(app).inside(self.site.machine.os_cpuset(pus));
+        let cpus = self.site.machine.os_cpuset(pus);
         let Some(entry) = self.programs.get_mut(app) else { return };
         info!(app, epoch, %cpus, "did not move in time; moved from outside");
         entry.allocation.adopt(epoch);
@@ -115,6 +118,9 @@ impl Shell {
     pub(super) fn place_on(&mut self, app: u64, cpus: &CpuSet) {
         if let Some(entry) = self.programs.get(app) {
             self.actuators.place(entry, &self.programs.other_roots(entry.pid()), cpus);
+        }
+        if self.actuators.trees.take_rebound(app) {
+            self.renew_allowed(app);
         }
     }
 

@@ -82,7 +82,8 @@ impl Actuators {
     /// Threads of a program with a page that are outside its target come inside.
     pub(super) fn keep_within_target(&mut self, app: &App) {
         if let Some(target) = app.allocation.target().filter(|_| self.shared_pages.has(app.number))
-            && let Err(cause) = affinity::keep_process_within(app.pid(), &target.cpus)
+            && let Err(cause) =
+                affinity::keep_process_within(app.pid(), &target.cpus, &mut self.trees.judge(app.number, &target.cpus))
             && !cause.is_gone()
         {
             self.denied.insert(app.number, cause.to_string());

@@ -52,9 +52,9 @@ impl Shell {
         if let Err(cause) = self.wakeups.watch(&process, token::PROCESS + number, Interest::Read) {
             warn!(pid = process.pid(), "its end will not be seen: {cause}");
         }
-        let original = self.actuators.trees.original_of(process.pid(), &self.site.usable);
         let arrived_ns = monotonic_ns();
-        self.actuators.trees.enter(number, original);
+        let around = self.application_above(process.pid());
+        self.actuators.trees.enter(number, process.pid(), around, &self.site.usable);
         self.actuators.pages.enter(number, &name, arrived_ns);
         let wants = Wants::new(Limits::of(&options).max, self.site.processors());
         self.programs.insert(App {
@@ -112,6 +112,7 @@ impl Shell {
             estimate_ns: app.options.estimate_ns,
             claim,
             home: self.actuators.pages.claimed(app.number),
+            allowed: self.allowed_pus(app.number),
             party: app.owner.party,
             memory: app.options.memory.unwrap_or(0),
         }
@@ -161,8 +162,35 @@ impl Shell {
     pub(super) fn read_quota(&mut self, app: u64) {
         if let Some(entry) = self.programs.get(app) {
             let confined_by_us = self.actuators.cpusets.is_ours(entry.pid());
-            let given = &entry.options.allowed;
-            self.sensors.quotas.look(app, entry.pid(), given, &self.site.usable, confined_by_us);
+            let by_affinity = self.actuators.trees.allowed(app);
+            self.sensors.quotas.look(app, entry.pid(), (&self.site.usable, &by_affinity), confined_by_us);
+        }
+    }
+
+    /// The only processors that the engine may give an application; empty: any.
+    fn allowed_pus(&self, app: u64) -> PuSet {
+        self.sensors.quotas.of(app).cpus.as_ref().map_or_else(PuSet::new, |cpus| self.site.machine.pu_set(cpus))
+    }
+
+    /// The processors that an application may have by affinity.
+    pub(crate) fn allowed_by_affinity(&self, app: u64) -> CpuSet {
+        self.actuators.trees.allowed(app)
+    }
+
+    /// The processors that an application may have are perhaps others: tells the engine.
+    pub(super) fn renew_allowed(&mut self, app: u64) {
+        let before = (self.sensors.quotas.of(app).most, self.allowed_pus(app));
+        self.read_quota(app);
+        let (pus, allowed) = (self.allowed_pus(app), self.sensors.quotas.of(app));
+        let Some(entry) = self.programs.get(app).filter(|_| before != (allowed.most, pus.clone())) else { return };
+        info!(app, why = allowed.why, "may use other processors");
+        let (wish, asks) = (entry.wants.wish(), !entry.is_wrapper() && entry.wants.request() > 0);
+        if before.1 != pus {
+            self.tell([Event::Allowed { app: AppId(app), pus }]);
+        }
+        if asks {
+            self.request(app, wish);
+            self.observe_demand_soon(app);
         }
     }
 
@@ -195,10 +223,11 @@ impl Shell {
         }
     }
 
-    /// Lets a wrapper's processes run anywhere: they only wait for the programs inside.
+    /// Lets a wrapper's processes run wherever they may: they only wait for the programs inside.
     pub(super) fn widen(&mut self, app: u64) {
-        let cpus = self.sensors.quotas.of(app).inside(self.site.usable.clone());
-        self.place_on(app, &cpus);
+        let allowed = self.actuators.trees.allowed(app).intersection(&self.site.usable);
+        let place = if allowed.is_empty() { self.site.usable.clone() } else { allowed };
+        self.place_on(app, &place);
     }
 
     /// No limits for an application any more: its page says so, and its threads go back to where
@@ -208,7 +237,7 @@ impl Shell {
         self.leave_cpuset(app);
         self.actuators.jobservers.release(app, original.len() as u32, &mut self.wakeups);
         let Some(entry) = self.programs.get(app) else { return };
-        self.actuators.release(entry, &original);
+        self.actuators.release(entry, &self.actuators.trees.allowed(app));
         self.place_on(app, &original);
     }
 
@@ -216,7 +245,9 @@ impl Shell {
         let original = self.actuators.trees.original(app);
         let programs = &self.programs;
         let is_root = |pid: u32| programs.of_pid(pid).is_some();
-        self.actuators.cpusets.leave(app, &original, &is_root, &mut self.wakeups);
+        let Actuators { cpusets, trees, .. } = &mut self.actuators;
+        let ours = &mut trees.judge(app, &original);
+        cpusets.leave(app, &original, (&is_root, ours), &mut self.wakeups);
     }
 
     /// Takes an entry out; the engine is not told.
@@ -268,11 +299,15 @@ impl Shell {
         manages(&self.programs, &self.actuators, pid)
     }
 
+    /// The application that a process descends from.
+    pub(super) fn application_above(&self, pid: u32) -> Option<u64> {
+        procfs::ancestors(pid).into_iter().find_map(|pid| self.programs.of_pid(pid))
+    }
+
     /// The application that a process belongs to.
     pub(crate) fn application_of(&self, pid: u32) -> Option<u64> {
         let by_root = |pid: u32| self.programs.of_pid(pid);
-        let above = || procfs::ancestors(pid).into_iter().find_map(by_root);
-        by_root(pid).or_else(above).or_else(|| self.actuators.trees.app_of_member(pid))
+        by_root(pid).or_else(|| self.application_above(pid)).or_else(|| self.actuators.trees.app_of_member(pid))
     }
 
     /// The reason why the system does not let us move an application, if it does not.

@@ -11,8 +11,8 @@ use numaestro_abi::control::Options;
 use numaestro_abi::page::runtime;
 use numaestro_contract::{Observation, Phase};
 use numaestro_engine::{Class, Event};
+use numaestro_host::HostError;
 use numaestro_host::memory::SharedPage;
-use numaestro_host::{HostError, procfs};
 use numaestro_policy::AppId;
 use numaestro_topology::CpuSet;
 use tracing::warn;
@@ -50,7 +50,11 @@ impl Shell {
         wrapper: Option<u64>,
         claim: Option<&CpuSet>,
     ) -> Result<u64, HostError> {
+        let pid = newcomer.process.pid();
         let app = self.insert(newcomer);
+        if let Some(claim) = claim {
+            self.actuators.trees.had(app, pid, claim);
+        }
         if let Err(cause) = self.open_page(app) {
             self.forget(app);
             return Err(cause);
@@ -60,9 +64,6 @@ impl Shell {
         }
         self.limit_to_team(app, threads_max);
         if let Some(wrapper) = wrapper {
-            // Born where the program around it has been put.
-            let original = self.actuators.trees.original(wrapper);
-            self.actuators.trees.set_original(app, original);
             self.wrap(wrapper, app);
         }
         self.arrive(app, claim);
@@ -72,7 +73,11 @@ impl Shell {
     /// A known application attaches: it gets a new page, and reports its findings about itself.
     pub(crate) fn attach_again(&mut self, app: u64, runtimes: u32, threads_max: u32) -> Result<(), HostError> {
         self.open_page(app)?;
-        self.read_quota(app);
+        if let Some(entry) = self.programs.get(app) {
+            self.actuators.trees.look_again(app, entry.pid(), &self.site.usable);
+            self.actuators.trees.take_rebound(app);
+        }
+        self.renew_allowed(app);
         self.limit_to_team(app, threads_max);
         let Some(entry) = self.programs.get_mut(app) else { return Ok(()) };
         entry.runtimes = runtimes;
@@ -191,7 +196,7 @@ impl Shell {
     /// wrapper and its options. A program that one user starts as another is no part of the program
     /// around it.
     pub(crate) fn around(&self, pid: u32, uid: u32) -> Option<(u64, Options)> {
-        let app = procfs::ancestors(pid).into_iter().find_map(|pid| self.programs.of_pid(pid))?;
+        let app = self.application_above(pid)?;
         let entry = self.programs.get(app)?;
         let around = !self.actuators.shared_pages.has(app) && entry.owner.uid == uid;
         // The jobserver is the whole build's.

@@ -7,6 +7,7 @@ use numaestro_host::{monotonic_ns, procfs};
 use numaestro_topology::CpuSet;
 use tracing::info;
 
+use super::actuators::Actuators;
 use super::applications::manages;
 use super::{Shell, sensors};
 use crate::cpusets::Entrant;
@@ -119,7 +120,8 @@ impl Shell {
         if let Some(target) = entry.allocation.target() {
             below_wish = target.shared || target.count < wish;
             contended |= target.shared;
-            self.actuators.cpusets.place_strays(app, &pids, &target.cpus);
+            let ours = &mut self.actuators.trees.judge(app, &target.cpus);
+            self.actuators.cpusets.place_strays(app, &pids, &target.cpus, ours);
         }
         // Processes that have come since, and a command that set its own affinity after it was told
         // an older one.
@@ -192,7 +194,9 @@ impl Shell {
         let mask = (!self.actuators.shared_pages.has(app)).then(|| self.every_processor());
         let others = self.programs.other_roots(entry.pid());
         let entrant = Entrant { app, root: entry.pid(), others: &others, cpus, mask };
-        if self.actuators.cpusets.enter(entrant, &mut self.wakeups) {
+        let Actuators { cpusets, trees, .. } = &mut self.actuators;
+        let entered = cpusets.enter(entrant, &mut trees.judge(app, &self.site.usable), &mut self.wakeups);
+        if entered {
             self.bind_memory();
             self.outcome.changed = true;
         }
@@ -227,17 +231,8 @@ impl Shell {
     /// applies them.
     fn observe_quotas(&mut self) {
         for app in self.programs.numbers() {
-            let before = self.sensors.quotas.of(app).most;
-            self.read_quota(app);
-            let Some(entry) = self.programs.get(app) else { continue };
-            let allowed = self.sensors.quotas.of(app);
-            if allowed.most == before || entry.is_wrapper() || entry.wants.request() == 0 {
-                continue;
-            }
-            info!(app, why = allowed.why, "may use another number of processors");
-            let wish = entry.wants.wish();
-            self.ask_for(app, wish);
-            self.observe_demand_soon(app);
+            self.renew_allowed(app);
+            self.settle();
         }
         self.sensors.watch_files();
         self.outcome.changed = true;

@@ -182,7 +182,7 @@ impl Shell {
     pub(crate) fn state(&self) -> State {
         let owned = self.owned();
         let apps = self.programs.iter().map(|app| self.saved(app, owned.get(&app.number))).collect();
-        State::new(self.programs.next_number(), self.engine.policy_text(), apps)
+        State::new(self.programs.next_number(), self.engine.policy_text(), apps, self.actuators.trees.memory())
     }
 
     fn saved(&self, app: &App, owned: Option<&CpuSet>) -> SavedApp {

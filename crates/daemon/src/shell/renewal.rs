@@ -65,12 +65,13 @@ impl Shell {
         let processors = self.site.processors();
         for app in self.programs.numbers() {
             let Some(entry) = self.programs.get_mut(app) else { continue };
-            let Some(before) = entry.wants.fit(processors) else { continue };
+            let former = entry.wants.fit(processors);
             let wish = entry.wants.wish();
-            let within = self.sensors.quotas.of(app).within(before);
+            let within = self.sensors.quotas.of(app).within(former.unwrap_or(wish));
             let asked_for_all = entry.wants.request() >= within && !entry.is_wrapper();
-            // The limit of its cgroup may be above all of few processors, and below all of many.
-            self.read_quota(app);
+            // Its limits may be above all of few processors, and below all of many.
+            self.renew_allowed(app);
+            let Some(before) = former else { continue };
             if wish > before && asked_for_all {
                 self.ask_for(app, wish);
             }
@@ -132,6 +133,9 @@ impl Shell {
         self.site = site;
         self.actuators.pages.renew(&self.site.machine);
         self.sensors.bandwidth.renew();
+        for app in self.programs.numbers() {
+            self.read_quota(app);
+        }
         self.everybody_claims(Some(&owned));
         let unmanaged = self.sensors.foreign.processors();
         self.tell((unmanaged > 0).then_some(Event::Unmanaged { processors: unmanaged }));

@@ -5,10 +5,15 @@ use std::collections::BTreeMap;
 use numaestro_host::affinity;
 use numaestro_topology::CpuSet;
 
+use super::actuators::Actuators;
 use super::{Newcomer, Shell};
 use crate::machine::node_of_os;
+use crate::masks::SavedMasks;
 use crate::obligations::Allocation;
 use crate::state::SavedApp;
+
+/// The number of no application.
+const NOBODY: u64 = u64::MAX;
 
 impl Shell {
     /// Takes over an application that a former manager had. True if it is there and claims nothing.
@@ -49,6 +54,11 @@ impl Shell {
         nothing && self.programs.contains(app)
     }
 
+    /// A former manager knew which masks are ours.
+    pub(crate) fn remember_masks(&mut self, saved: SavedMasks) {
+        self.actuators.trees.remember(saved);
+    }
+
     /// The affinity that a former manager noted as the user's.
     pub(crate) fn set_original(&mut self, app: u64, original: &str) {
         if let Ok(original) = original.parse::<CpuSet>()
@@ -79,6 +89,8 @@ impl Shell {
     /// Every application of a former manager is there: groups that it left are dissolved.
     /// `origins`: the groups of origin of their processes.
     pub(crate) fn clear_former_groups(&mut self, origins: &BTreeMap<u64, String>) {
-        self.actuators.cpusets.clear(origins, &self.site.usable, &mut self.wakeups);
+        let Actuators { cpusets, trees, .. } = &mut self.actuators;
+        let ours = &mut trees.judge(NOBODY, &self.site.usable);
+        cpusets.clear(origins, &self.site.usable, ours, &mut self.wakeups);
     }
 }

@@ -17,9 +17,10 @@ fn shell(config: Config) -> (Shell, tempfile::TempDir) {
     (Shell::new(Rc::new(config), root.path().join("attach")).unwrap(), root)
 }
 
-/// A program that has arrived.
-fn sleeper(shell: &mut Shell) -> (Child, u64) {
+/// A program that has arrived, with this affinity.
+fn sleeper(shell: &mut Shell, cpus: &CpuSet) -> (Child, u64) {
     let child = Command::new("sleep").arg("1000").spawn().unwrap();
+    affinity::set(child.id(), cpus).unwrap();
     let process = PidFd::open(child.id()).unwrap();
     let options = Options::default();
     let app = shell.insert(Newcomer {
@@ -39,7 +40,7 @@ fn cpus(shell: &Shell, app: u64) -> CpuSet {
 #[test]
 fn a_failed_policy_is_followed_by_the_simplest_one_and_everybody_keeps_what_he_has() {
     let (mut shell, _root) = shell(Config { policy: "dss".to_owned(), ..Config::default() });
-    let (mut child, app) = sleeper(&mut shell);
+    let (mut child, app) = sleeper(&mut shell, &affinity::get(0).unwrap());
     let before = cpus(&shell, app);
     let page_epoch = |shell: &Shell| shell.programs.get(app).unwrap().allocation.latest_page_epoch();
     let epoch_before = page_epoch(&shell);
@@ -64,20 +65,25 @@ fn who_came_when_there_were_few_processors_gets_more_when_there_are() {
     let few: CpuSet = before.iter().take(1).collect();
     affinity::set(0, &few).unwrap();
     let (mut shell, _root) = shell(Config::default());
-    let (mut child, app) = sleeper(&mut shell);
+    // One is bound to the first processor by itself, the other is not.
+    let (mut bound, bound_app) = sleeper(&mut shell, &few);
+    let (mut child, app) = sleeper(&mut shell, &before);
     let had = cpus(&shell, app);
     affinity::set(0, &before).unwrap();
     shell.observe_machine();
     // A fresh engine gives all applications a moment to claim their processors.
     std::thread::sleep(std::time::Duration::from_millis(5));
     shell.feed(Event::Timer);
-    let has = cpus(&shell, app);
+    let (has, bound_has) = (cpus(&shell, app), cpus(&shell, bound_app));
     affinity::set(0, &few).unwrap();
     shell.observe_machine();
     let last = cpus(&shell, app);
     affinity::set(0, &before).unwrap();
-    child.kill().unwrap();
-    child.wait().unwrap();
-    assert_eq!((had, has), (few.clone(), before));
+    for child in [&mut child, &mut bound] {
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    assert_eq!((had, has), (few.clone(), before.difference(&few)));
+    assert_eq!(bound_has, few, "it has bound itself");
     assert_eq!(last, few, "and gives them back");
 }

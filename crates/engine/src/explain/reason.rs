@@ -42,6 +42,9 @@ impl Chronicle {
                 "it is sequential: the processors that it does not use are lent".to_owned()
             }
             _ if app.shared => "others run on its processors too: it shares with them".to_owned(),
+            _ if !app.allowed.is_empty() && app.count as usize >= app.allowed.len() => {
+                format!("it may be on {} only", self.pus(&app.allowed))
+            }
             _ if app.count >= app.max => format!("its limit is {}", app.max),
             _ if app.count >= app.request => format!("it could use {} and no more", number(app.request)),
             // Other users' programs are not known.

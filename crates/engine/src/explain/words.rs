@@ -167,6 +167,8 @@ impl Chronicle {
                 let weight = f64::from(*weight_milli) / 1000.0;
                 format!("the limits of {} {were} {most}, at least {min}, weight {weight}", self.called(*app))
             }
+            Event::Allowed { app, pus } if pus.is_empty() => format!("{} may be anywhere now", self.called(*app)),
+            Event::Allowed { app, pus } => format!("{} may be on {} only", self.called(*app), self.pus(pus)),
             Event::Demand { app, processors, idle } if idle.is_empty() => {
                 format!("{} could use {}", self.called(*app), number(*processors))
             }

@@ -140,6 +140,7 @@ impl Picture {
                     epoch: 0,
                     adopted: 0,
                     position: 0,
+                    allowed: wish.allowed.clone(),
                     why: String::new(),
                 });
             }
@@ -160,6 +161,11 @@ impl Picture {
             Event::Limits { app, min, max, weight_milli } => {
                 if let Some(entry) = self.app(*app) {
                     (entry.min, entry.max, entry.weight_milli) = (*min, *max, *weight_milli);
+                }
+            }
+            Event::Allowed { app, pus } => {
+                if let Some(entry) = self.app(*app) {
+                    entry.allowed.clone_from(pus);
                 }
             }
             Event::Class { app, class } => {

@@ -44,16 +44,22 @@ impl Ledger {
         self.accounts[slot.index()].guest_of = left;
     }
 
-    /// All applications in `order` become guests on every processor. Nobody owns any.
+    /// All applications in `order` become guests on every processor that they may have. Nobody owns
+    /// any.
     pub(crate) fn add_guests_everywhere(&mut self, order: &[Slot]) {
         let places = self.pus.iter().filter(|pu| is_place(pu.state)).count();
         for &slot in order {
-            if self.account(slot).guest_of.len() == places {
+            let bounded = self.within(slot).is_some();
+            if !bounded && self.account(slot).guest_of.len() == places {
                 continue;
             }
             for index in 0..self.pus.len() {
                 let pu = PuId(index as u32);
-                if is_place(self.pus[index].state) && self.accounts[slot.index()].guest_of.insert(pu) {
+                if bounded && !self.account(slot).within.contains(pu) {
+                    if self.account(slot).guest_of.contains(pu) {
+                        self.remove_guest(slot, pu);
+                    }
+                } else if is_place(self.pus[index].state) && self.accounts[slot.index()].guest_of.insert(pu) {
                     self.pus[index].guests += 1;
                     self.written.pus.push(pu);
                     self.mark(slot);

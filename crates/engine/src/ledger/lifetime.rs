@@ -98,6 +98,7 @@ impl Ledger {
     /// Clamps the wishes of one application, as policies see them. `owns`: processors have owners.
     pub(crate) fn clamp_wish(&mut self, slot: Slot, owns: bool, most_of_party: u32) {
         let usable = self.usable.len() as u32;
+        let within = self.within(slot).map_or(u32::MAX, |within| within.len() as u32);
         let activity = &mut self.accounts[slot.index()].activity;
         let app = &mut self.apps[slot.index()];
         let limits = activity.limits;
@@ -109,8 +110,9 @@ impl Ledger {
         // processors.
         let most = if owns { usable } else { THREADS_MAX };
         app.request = if lowered { 1 } else { limits.request.clamp(1, most) };
-        app.min = if lowered { 1 } else { limits.min };
-        app.max = limits.max.max(app.min);
+        let bound = if owns { within } else { u32::MAX };
+        app.min = if lowered { 1 } else { limits.min.min(bound) };
+        app.max = limits.max.min(bound).max(app.min);
         app.weight_milli = limits.weight_milli;
     }
 
@@ -125,6 +127,7 @@ impl Ledger {
         }
         self.pin(slot, false);
         self.set_home(slot, None);
+        self.unbound(slot);
         self.accounts[slot.index()].vacate();
         self.vacant.push(slot);
     }

@@ -1,6 +1,7 @@
 //! Processors go offline and come back, and are left to load that is not managed.
 
 use super::Ledger;
+use crate::account::Account;
 use crate::event::Nanos;
 use numaestro_policy::PuState;
 use numaestro_topology::{PuId, PuSet};
@@ -23,6 +24,7 @@ impl Ledger {
         self.pus[pu.index()].guests = 0;
         self.set_state(pu, PuState::Offline);
         self.usable.remove(pu);
+        self.bound_all();
         for index in 0..self.started.len() {
             let slot = self.started[index];
             if self.accounts[slot.index()].guest_of.remove(pu) {
@@ -37,6 +39,7 @@ impl Ledger {
         self.pus[pu.index()].since_ns = now;
         self.set_state(pu, PuState::Free);
         self.usable.insert(pu);
+        self.bound_all();
     }
 
     /// Leaves a free processor to load that is not managed.
@@ -61,6 +64,22 @@ impl Ledger {
             }
         }
         self.unmanaged = kept;
+    }
+
+    /// Load that is not managed can be anywhere, and bounded applications cannot: it is left other
+    /// processors than theirs.
+    pub(crate) fn take_bounded_from_unmanaged(&mut self) {
+        if !self.bounds() || self.unmanaged == 0 {
+            return;
+        }
+        for index in 0..self.pus.len() {
+            let pu = PuId(index as u32);
+            let wanted = |account: &Account| account.within.contains(pu);
+            if self.pus[index].state == PuState::Unmanaged && self.accounts.iter().any(wanted) {
+                self.set_state(pu, PuState::Free);
+                self.unmanaged -= 1;
+            }
+        }
     }
 
     fn set_state(&mut self, pu: PuId, state: PuState) {

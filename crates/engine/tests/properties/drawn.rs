@@ -93,7 +93,7 @@ pub fn parties(seed: u64, pus: u32) -> Vec<Party> {
 }
 
 /// Kinds of what happens.
-pub const KINDS: u8 = 54;
+pub const KINDS: u8 = 55;
 
 /// What a random number makes happen.
 #[derive(Debug, Clone)]

@@ -4,7 +4,7 @@
 use super::World;
 use numaestro_engine::{AppId, AppSnapshot, AppState, Event, PuSnapshot, PuState, Settings, Snapshot};
 use numaestro_policy::{Party, Policy, Shares};
-use numaestro_topology::PuSet;
+use numaestro_topology::{PuId, PuSet};
 use std::collections::BTreeSet;
 
 /// Time after which a search by speedups is over, but for trying again.
@@ -91,6 +91,7 @@ impl World {
             assert_eq!(without, app.count == 0, "{app:?}");
             assert_eq!(app.state == AppState::Stopped, self.programs[&app.app].stopped, "{app:?}");
             assert!(!app.why.is_empty());
+            assert!(app.allowed.is_empty() || app.pus.is_subset(&app.allowed), "{app:?}");
             let owned: PuSet = snapshot.pus.iter().filter(|pu| pu.owner == Some(app.app)).map(|pu| pu.pu).collect();
             if !owned.is_empty() {
                 assert_eq!(owned, app.pus, "{app:?}");
@@ -138,16 +139,24 @@ impl World {
         for &slot in self.engine.view().order {
             let app = snapshot.apps.iter().find(|app| app.app == self.engine.view().app(slot).id).unwrap();
             assert_eq!(self.engine.view().app(slot).allocation, 0);
-            assert!(app.shared && app.count >= 1 && app.pus == places.intersection(&snapshot.usable), "{app:?}");
+            let usable = if app.allowed.is_empty() { &snapshot.usable } else { &app.allowed };
+            assert!(app.shared && app.count >= 1 && app.pus == places.intersection(usable), "{app:?}");
         }
     }
 
-    /// With processors to spare nobody is a guest, and no guest would be better off elsewhere.
+    /// Says whether an application may have some processors only.
+    fn is_bounded(&self, app: AppId) -> bool {
+        self.engine.snapshot().apps.iter().any(|known| known.app == app && !known.allowed.is_empty())
+    }
+
+    /// With processors to spare nobody is a guest who may be everywhere, and no guest would be better
+    /// off elsewhere.
     fn check_guests(&self) {
         let view = self.engine.view();
         let minimums_fit = view.order.iter().map(|&slot| view.app(slot).min).sum::<u32>() <= view.capacity;
         let work_conserving = self.engine.policy().share.conserves_work();
-        let guests = view.order.iter().filter(|&&slot| view.app(slot).allocation == 0).count();
+        let is_guest = |slot| view.app(slot).allocation == 0 && !self.is_bounded(view.app(slot).id);
+        let guests = view.order.iter().filter(|&&slot| is_guest(slot)).count();
         let late_ones_get_nothing = matches!(self.engine.policy().share.info().name, "cluster" | "demand")
             || self.engine.policy().placement.selective();
         let stopped = self.engine.policy().turns.stops();
@@ -175,7 +184,7 @@ impl World {
             return;
         }
         for pu in &snapshot.pus {
-            for &guest in &pu.guests {
+            for &guest in pu.guests.iter().filter(|&&guest| !self.is_bounded(guest)) {
                 let owns = |other: &PuSnapshot| other.owner.and_then(party) == party(guest);
                 let at_home = pu.owner.and_then(party) == party(guest);
                 assert!(at_home || !snapshot.pus.iter().any(owns), "{guest} is on {}: {snapshot:#?}", pu.pu);
@@ -189,7 +198,9 @@ impl World {
         let app = |id: AppId| snapshot.apps.iter().find(|app| app.app == id).unwrap();
         let weight = |id: AppId, on: usize| u64::from(app(id).weight_milli) / on as u64;
         let owned = |id: AppId| snapshot.pus.iter().filter(|pu| pu.owner == Some(id)).count();
-        let effective_min = |id: AppId| if lends(app(id).state) { 1 } else { app(id).min as usize };
+        let most = |id: AppId| if app(id).allowed.is_empty() { usize::MAX } else { app(id).allowed.len() };
+        let effective_min = |id: AppId| if lends(app(id).state) { 1 } else { (app(id).min as usize).min(most(id)) };
+        let may_be_on = |id: AppId, pu: PuId| app(id).allowed.is_empty() || app(id).allowed.contains(pu);
         let load = |pu: &PuSnapshot| {
             let own = pu.owner.map_or(0, |id| weight(id, owned(id)));
             own + pu.guests.iter().map(|&id| weight(id, effective_min(id))).sum::<u64>()
@@ -198,8 +209,8 @@ impl World {
             snapshot.pus.iter().filter(|pu| matches!(pu.state, PuState::Free | PuState::Owned)).collect();
         for here in &places {
             for &guest in &here.guests {
-                let elsewhere =
-                    places.iter().filter(|there| !there.guests.contains(&guest)).map(|there| load(there)).min();
+                let others = places.iter().filter(|there| !there.guests.contains(&guest) && may_be_on(guest, there.pu));
+                let elsewhere = others.map(|there| load(there)).min();
                 let better =
                     elsewhere.is_some_and(|load_there| load_there + weight(guest, effective_min(guest)) < load(here));
                 assert!(!better, "{guest} would be better off elsewhere: {:#?}", snapshot.pus);

@@ -3,7 +3,7 @@
 use super::World;
 use super::drawn::Op;
 use numaestro_engine::{AppId, Class, Event, Wish};
-use numaestro_topology::{NumaNodeId, PuId};
+use numaestro_topology::{NumaNodeId, PuId, PuSet};
 
 impl World {
     pub fn wish(&self, op: &Op) -> Wish {
@@ -22,9 +22,16 @@ impl World {
             estimate_ns: [None, Some(u64::from(op.b % 5_000_000))][op.a as usize % 2],
             claim,
             home: op.a.is_multiple_of(22).then_some(NumaNodeId(op.b % 5)),
+            allowed: if op.a.is_multiple_of(4) { self.few(op) } else { PuSet::new() },
             party: op.b / 8 % 5,
             memory: if op.a.is_multiple_of(3) { u64::from(op.b % 8) << 30 } else { 0 },
         }
+    }
+
+    /// One processor or more, also such as are not there; seldom none.
+    pub fn few(&self, op: &Op) -> PuSet {
+        let sparse = op.who.rotate_left(16) & op.b.rotate_left(8);
+        (0..self.pus + 2).map(PuId).filter(|pu| sparse >> (pu.0 % 32) & 1 == 1 || pu.0 == op.b % self.pus).collect()
     }
 
     /// Mostly possible ones.

@@ -163,6 +163,7 @@ impl Timeline {
             Event::Unmanaged { processors } => add(None, Kind::Unmanaged, u64::from(*processors), none()),
             // The snapshot shows the effects of these.
             Event::Limits { .. }
+            | Event::Allowed { .. }
             | Event::Class { .. }
             | Event::Adopted { .. }
             | Event::Sequential { .. }

@@ -124,6 +124,7 @@ impl Ledger {
             }),
             Event::Arrive { .. }
             | Event::Limits { .. }
+            | Event::Allowed { .. }
             | Event::Sequential { .. }
             | Event::Blocked { .. }
             | Event::Parallel { .. }
@@ -169,6 +170,7 @@ impl Ledger {
             Event::Depart { .. }
             | Event::Request { .. }
             | Event::Limits { .. }
+            | Event::Allowed { .. }
             | Event::Demand { .. }
             | Event::Class { .. }
             | Event::Adopted { .. }

@@ -139,6 +139,7 @@ fn believe(stage: &mut Stage<'_>, app: Option<AppId>, event: &Event) {
         Event::Arrive { .. }
         | Event::Depart { .. }
         | Event::Limits { .. }
+        | Event::Allowed { .. }
         | Event::Sequential { .. }
         | Event::Blocked { .. }
         | Event::Parallel { .. }

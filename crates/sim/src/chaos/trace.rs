@@ -24,6 +24,7 @@ pub(super) fn event(event: &Event) -> (&'static str, Option<AppId>, String) {
         Event::Limits { app, min, max, weight_milli } => {
             ("limits", Some(*app), format!("{min} to {max}, weight {weight_milli}/1000"))
         }
+        Event::Allowed { app, pus } => ("allowed", Some(*app), pus.to_string()),
         Event::Demand { app, processors, idle } => ("demand", Some(*app), format!("{processors}, idle {idle}")),
         Event::Class { app, class } => ("class", Some(*app), format!("{class:?}")),
         Event::Adopted { app, epoch } => ("adopted", Some(*app), format!("epoch {epoch}")),

@@ -1,0 +1,84 @@
+/* Works for the seconds of the first argument with a mask of its own choice, and fails if that mask
+ * changes. "process CPU": binds itself, in its only thread. "thread CPU": binds one thread of three.
+ * "number CPU": binds itself by the system call. "team CPU": binds itself, and then opens parallel
+ * regions. "born": has the mask that it was started with. It prints a line when it is bound. */
+#include "check.h"
+#include <omp.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+static cpu_set_t mine;
+static double until;
+static const char *way;
+
+static void bind_here(void)
+{
+    long result = !strcmp(way, "number") ? syscall(SYS_sched_setaffinity, 0, sizeof mine, &mine)
+                                         : sched_setaffinity(0, sizeof mine, &mine);
+    if (result != 0)
+        check_fail("it cannot be bound: %m");
+}
+
+static void look(void)
+{
+    cpu_set_t now;
+    CPU_ZERO(&now);
+    if (syscall(SYS_sched_getaffinity, 0, sizeof now, &now) <= 0 || !CPU_EQUAL(&now, &mine))
+        check_fail("somebody has changed a mask that this program has set");
+}
+
+static void work(void)
+{
+    while (check_now() < until)
+        look();
+}
+
+static void *unbound(void *unused)
+{
+    (void)unused;
+    while (check_now() < until)
+        ;
+    return NULL;
+}
+
+static void open_regions(void)
+{
+    while (check_now() < until) {
+#pragma omp parallel
+        look();
+    }
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 3)
+        return 2;
+    way = argv[2];
+    until = check_now() + atof(argv[1]);
+    if (argc > 3) {
+        CPU_ZERO(&mine);
+        CPU_SET(atoi(argv[3]), &mine);
+    } else if (syscall(SYS_sched_getaffinity, 0, sizeof mine, &mine) <= 0) {
+        return 2;
+    }
+    pthread_t others[2];
+    bool threads = !strcmp(way, "thread");
+    for (int i = 0; threads && i < 2; i++)
+        if (pthread_create(&others[i], NULL, unbound, NULL) != 0)
+            check_fail("no thread");
+    if (strcmp(way, "born"))
+        bind_here();
+    puts("bound");
+    fflush(stdout);
+    if (!strcmp(way, "team"))
+        open_regions();
+    else
+        work();
+    for (int i = 0; threads && i < 2; i++)
+        pthread_join(others[i], NULL);
+    puts("kept");
+    return 0;
+}

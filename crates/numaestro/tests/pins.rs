@@ -1,0 +1,234 @@
+//! Who has bound itself, or was bound by somebody else, stays where it is, whatever the manager does
+//! with its neighbours, and is given no other processor. All masks are read each millisecond, by the
+//! programs themselves all the time.
+
+mod support;
+
+use numaestro_skip::skip;
+use numaestro_topology::CpuSet;
+use rustix::process::Signal;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use support::ended::{self, Running};
+use support::manager::Manager;
+use support::programs::{any, program};
+use support::{eventually, processors, turn};
+
+const SECONDS: &str = "6";
+
+/// The first two processors.
+fn two() -> [String; 2] {
+    let own = numaestro_host::affinity::get(0).expect("readable");
+    let mut first = own.iter().take(2).map(|cpu| cpu.to_string());
+    [first.next().expect("one"), first.next().expect("two")]
+}
+
+/// Reads the masks of all threads of a process each millisecond.
+struct Watch {
+    ends: Arc<AtomicBool>,
+    reader: std::thread::JoinHandle<BTreeMap<String, u32>>,
+}
+
+impl Watch {
+    fn of(pid: u32, tid: Option<u32>) -> Self {
+        let ends = Arc::new(AtomicBool::new(false));
+        let (over, mut seen) = (Arc::clone(&ends), BTreeMap::new());
+        let reader = std::thread::spawn(move || {
+            while !over.load(Ordering::Relaxed) {
+                let all = || numaestro_host::procfs::threads(pid).unwrap_or_default();
+                for tid in tid.map_or_else(all, |tid| vec![tid]) {
+                    if let Ok(mask) = numaestro_host::affinity::get(tid) {
+                        *seen.entry(mask.to_string()).or_default() += 1;
+                    }
+                }
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            seen
+        });
+        Self { ends, reader }
+    }
+
+    /// It has had this mask, and no other.
+    #[track_caller]
+    fn expect(self, what: &str, mask: &str) {
+        self.ends.store(true, Ordering::Relaxed);
+        let seen = self.reader.join().expect("it reads");
+        let only: Vec<&str> = seen.keys().map(String::as_str).collect();
+        assert_eq!(only, [mask], "{what}: {seen:?}");
+    }
+}
+
+/// A program that is bound already.
+fn bound(command: &mut std::process::Command, mask: &str) -> Running {
+    let running = ended::start(command);
+    let is_bound = || numaestro_host::affinity::get(running.pid()).is_ok_and(|now| now.to_string() == mask);
+    assert!(eventually(is_bound), "{command:?} is never bound");
+    running
+}
+
+/// A program that comes and goes beside the others, some times.
+fn come_and_go(manager: &Manager, times: u32) {
+    for _ in 0..times {
+        let neighbour = ended::start(&mut manager.run_command(["sh", "-c", "while :; do :; done"]));
+        std::thread::sleep(Duration::from_millis(250));
+        neighbour.signal(Signal::KILL);
+        let _ = neighbour.end();
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+fn cpus_of(manager: &Manager, pid: u32) -> Option<CpuSet> {
+    manager.status()?.apps.iter().find(|app| app.pid == pid).and_then(|app| app.cpus.parse().ok())
+}
+
+/// A second program that could use everything gets all but what the pinned ones have.
+#[track_caller]
+fn others_get_the_rest(manager: &Manager, pinned: &CpuSet) {
+    let neighbour = ended::start(&mut manager.run_command(["sh", "-c", "while :; do :; done"]));
+    let own = numaestro_host::affinity::get(0).expect("readable");
+    let rest = own.difference(pinned);
+    let has_it = eventually(|| cpus_of(manager, neighbour.pid()).is_some_and(|cpus| cpus == rest));
+    let status = manager.status();
+    neighbour.signal(Signal::KILL);
+    let _ = neighbour.end();
+    assert!(has_it, "{rest} were not given to the other: {status:#?}");
+}
+
+#[test]
+fn every_kind_of_pin_stays_while_neighbours_come_and_go() {
+    let _turn = turn();
+    if processors() < 2 {
+        skip!("one processor only");
+    }
+    let manager = Manager::started();
+    let [first, second] = two();
+    let pinned = any("pinned");
+    let ways = [Some(("process", any("pinned"))), Some(("team", any("pinned"))), Some(("number", any("pinned")))];
+    let by_number = program("gcc", "pinned-static").map(|path| ("number", path));
+    for (way, path) in ways.into_iter().chain([by_number]).flatten() {
+        let program = bound(&mut manager.run_command([path.as_str(), SECONDS, way, &first]), &first);
+        let watch = Watch::of(program.pid(), Some(program.pid()));
+        come_and_go(&manager, 4);
+        watch.expect(way, &first);
+        others_get_the_rest(&manager, &first.parse().expect("a list"));
+        program.end().expect(way, "bound\nkept\n");
+    }
+    // Before it becomes the program: `taskset`, and what it says to the programs that it starts.
+    for environment in [vec![], vec![format!("NUMAESTRO_CPUS_ALL={second}")]] {
+        let mut words = vec!["taskset".to_owned(), "-c".to_owned(), second.clone(), "env".to_owned()];
+        words.extend(environment);
+        words.extend([pinned.clone(), SECONDS.to_owned(), "born".to_owned()]);
+        let program = bound(&mut manager.run_command(words), &second);
+        let watch = Watch::of(program.pid(), None);
+        come_and_go(&manager, 4);
+        watch.expect("taskset", &second);
+        others_get_the_rest(&manager, &second.parse().expect("a list"));
+        let why = manager.status().map(|status| status.apps.iter().map(|app| app.why.clone()).collect::<String>());
+        let said = format!("allowed {second} by its own affinity");
+        assert!(why.as_ref().is_some_and(|why| why.contains(&said)), "{why:?}");
+        program.end().expect("taskset", "bound\nkept\n");
+    }
+    manager.expect_all_free();
+}
+
+#[test]
+fn two_programs_on_different_processors_and_a_third_that_comes_and_goes() {
+    let _turn = turn();
+    if processors() < 2 {
+        skip!("one processor only");
+    }
+    let manager = Manager::started();
+    let cpus = two();
+    let path = any("pinned");
+    let start = |cpu: &String| {
+        let script = format!("NUMAESTRO_CPUS_ALL={cpu} exec taskset -c {cpu} {path} {SECONDS} born");
+        bound(&mut manager.run_command(["sh", "-c", &script]), cpu)
+    };
+    let programs = cpus.each_ref().map(start);
+    let watches = programs.each_ref().map(|program| Watch::of(program.pid(), None));
+    come_and_go(&manager, 6);
+    for ((watch, program), cpu) in watches.into_iter().zip(programs).zip(&cpus) {
+        watch.expect("one of two", cpu);
+        program.end().expect("one of two", "bound\nkept\n");
+    }
+    manager.expect_all_free();
+}
+
+#[test]
+fn one_pinned_thread_stays_and_the_others_move() {
+    let _turn = turn();
+    if processors() < 2 {
+        skip!("one processor only");
+    }
+    let manager = Manager::started();
+    let [first, _] = two();
+    let program = bound(&mut manager.run_command([any("pinned").as_str(), SECONDS, "thread", &first]), &first);
+    let pid = program.pid();
+    let watch = Watch::of(pid, Some(pid));
+    let own = numaestro_host::affinity::get(0).expect("readable");
+    // Half of the machine is a neighbour's: the free threads leave it.
+    let neighbour = ended::start(&mut manager.run_command(["sh", "-c", "while :; do :; done"]));
+    let others = || {
+        let threads = numaestro_host::procfs::threads(pid).unwrap_or_default();
+        threads.into_iter().filter(|tid| *tid != pid).filter_map(|tid| numaestro_host::affinity::get(tid).ok())
+    };
+    let moved = eventually(|| {
+        let cpus = cpus_of(&manager, pid).filter(|cpus| *cpus != own);
+        cpus.is_some_and(|cpus| others().count() > 0 && others().all(|mask| mask == cpus))
+    });
+    neighbour.signal(Signal::KILL);
+    let _ = neighbour.end();
+    let back = eventually(|| others().count() > 0 && others().all(|mask| mask == own));
+    watch.expect("the pinned thread", &first);
+    assert!(moved && back, "the others move: {moved}, and come back: {back}");
+    program.end().expect("thread", "bound\nkept\n");
+}
+
+#[test]
+fn pins_outlive_limits_release_managers_and_the_end() {
+    let _turn = turn();
+    if processors() < 2 {
+        skip!("one processor only");
+    }
+    let manager = Manager::started();
+    let [first, second] = two();
+    let start = |way: &'static str| {
+        let path = any("pinned");
+        bound(&mut manager.run_command([path.as_str(), "12", way, &second]), &second)
+    };
+    let programs = [start("process"), start("team")];
+    let watches = programs.each_ref().map(|program| Watch::of(program.pid(), Some(program.pid())));
+    come_and_go(&manager, 1);
+    let of = |program: &Running| {
+        let status = manager.status().expect("a manager");
+        let app = status.apps.iter().find(|app| app.pid == program.pid());
+        app.map(|app| app.app.to_string()).expect("an application")
+    };
+    for words in [["set", "", "--max", "1"], ["set", "", "--max", "none"]] {
+        let mut words = words.map(str::to_owned);
+        words[1] = of(&programs[0]);
+        let done = ended::run(&mut manager.command(words));
+        assert!(done.status.success(), "{done:?}");
+        come_and_go(&manager, 1);
+    }
+    // One manager dies, the next one takes over.
+    Manager::signal(manager.pid(), Signal::KILL);
+    assert!(eventually(|| manager.status().is_none()), "the manager does not die");
+    let began = Instant::now();
+    assert!(manager.run(["true"]).status.success() && began.elapsed() < support::hang());
+    come_and_go(&manager, 2);
+    let done = ended::run(&mut manager.command(["release", of(&programs[1]).as_str()]));
+    assert!(done.status.success(), "{done:?}");
+    come_and_go(&manager, 1);
+    let done = ended::run(&mut manager.command(["stop"]));
+    assert!(done.status.success(), "{done:?}");
+    std::thread::sleep(Duration::from_millis(300));
+    assert_ne!(first, second);
+    for (watch, program) in watches.into_iter().zip(programs) {
+        watch.expect("to the end", &second);
+        program.signal(Signal::KILL);
+        let _ = program.end();
+    }
+}
