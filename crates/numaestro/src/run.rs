@@ -8,7 +8,7 @@ use crate::cli::{FoldArg, JobserverArg, LibraryRule, PoolArg, RunArgs, WishArgs,
 use crate::environment::{Environment, Told};
 use crate::jobserver;
 use crate::manager::{self, Manager};
-use crate::{dry_run, profile, say, shim, target};
+use crate::{profile, say, shim, target};
 use numaestro_abi::control::{Class, Options, Reply, Request, Run};
 use numaestro_host::HostError;
 use numaestro_host::exec;
@@ -48,8 +48,14 @@ pub struct Plan {
     pub extra: Vec<(&'static str, OsString)>,
 }
 
-/// The subcommand.
+/// The subcommand, but for `--dry-run`.
 pub fn run(dir: Option<PathBuf>, args: &RunArgs) -> anyhow::Result<u8> {
+    let (path, plan) = planned(args)?;
+    start(dir, &path, &plan)
+}
+
+/// The program's file, and what is wished for it.
+pub fn planned(args: &RunArgs) -> anyhow::Result<(PathBuf, Plan)> {
     let wait = match (args.wait, args.no_wait) {
         (true, _) => Some(true),
         (_, true) => Some(false),
@@ -60,7 +66,7 @@ pub fn run(dir: Option<PathBuf>, args: &RunArgs) -> anyhow::Result<u8> {
     plan.options.estimate_ns = args.time;
     plan.pool = args.pool.pool.or(plan.pool);
     plan.jobserver = args.jobserver.jobserver;
-    if args.dry_run { dry_run::say(dir, &path, &plan) } else { start(dir, &path, &plan) }
+    Ok((path, plan))
 }
 
 impl Plan {
