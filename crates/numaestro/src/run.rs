@@ -306,11 +306,7 @@ pub fn manage(
 ) -> Vec<String> {
     let shim = match target::takes_preload(path) {
         Ok(()) => shim::locate(dir)
-            .inspect_err(|error| {
-                say::warn(&format!(
-                    "without the shim, its threads are kept on its processors by affinity only: {error:#}"
-                ))
-            })
+            .inspect_err(|error| say::warn(&format!("without the shim it is steered by affinity only: {error:#}")))
             .ok(),
         Err(why) => {
             tracing::info!("no shim: {why}; its threads are kept on its processors by affinity");
