@@ -137,6 +137,18 @@ static bool become_root(struct nm_thread *self, struct nm_runtime *runtime)
     return true;
 }
 
+/* The team that the calling thread would open without us. Each thread has its own number, and a
+ * library may set it without our notice. */
+static uint32_t own_team(struct nm_runtime *runtime, uint32_t asked, bool primary)
+{
+    if (asked && runtime->threads_max)
+        return asked;
+    uint32_t max = (uint32_t)runtime->get_max_threads();
+    if (primary || !runtime->threads_max)
+        runtime->threads_max = max;
+    return asked ? asked : max;
+}
+
 /* A program of one thread has nothing to fold, and a second thread would show: Python warns at a
  * fork, the kernel makes no user namespace, and malloc begins to lock. */
 static bool may_attach(uint32_t team)
@@ -289,14 +301,7 @@ struct nm_plan nm_region_enter(struct nm_runtime *runtime, struct nm_region *reg
     if (NM_UNLIKELY(!self->root) && !become_root(self, runtime))
         return plan;
     bool primary = self->root == NM_PRIMARY;
-    uint32_t own = asked;
-    if (!asked || !runtime->threads_max) {
-        /* Each thread has its own number, and a library may set it without our notice. */
-        uint32_t max = (uint32_t)runtime->get_max_threads();
-        own = asked ? asked : max;
-        if (primary || !runtime->threads_max)
-            runtime->threads_max = max;
-    }
+    uint32_t own = own_team(runtime, asked, primary);
     struct numaestro_page *page = atomic_load_explicit(&nm_client.page, memory_order_acquire);
     if (NM_UNLIKELY(may_attach(own) || atomic_load_explicit(&page->manager.epoch, memory_order_relaxed) !=
                                            atomic_load_explicit(&nm_client.epoch, memory_order_relaxed))) {

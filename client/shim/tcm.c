@@ -235,7 +235,7 @@ static void show(const permit *it, struct tcm_permit *out)
     out->flags = it->flags;
 }
 
-/* Its client may make threads. Under a limit of one thread, or for one processor, it asks for none. */
+/* Its client may make threads. Under a limit of one thread it asks for none. */
 static bool wants_workers(const permit *it)
 {
     return shares(it) && it->state == TCM_ACTIVE && it->max > 0 && nm_whole_count() > 1;

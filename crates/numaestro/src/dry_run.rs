@@ -3,12 +3,12 @@
 //! It starts nothing, and asks only for the state of a manager that is there. What it says of teams
 //! and libraries follows from the class and from the environment, as in the shim (`client/shim`).
 
-use crate::cli::LibraryRule;
+use crate::cli::{LibraryRule, RunArgs};
 use crate::environment::Environment;
 use crate::jobserver::{self, Offer};
 use crate::manager::{self, Manager};
-use crate::run::{self, Plan, affinity, told};
-use crate::say;
+use crate::run::{self, Plan, affinity, planned, told};
+use crate::{say, target};
 use numaestro_abi::control::Class;
 use numaestro_host::exec;
 use std::fmt::Write;
@@ -16,7 +16,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The subcommand.
-pub fn say(dir: Option<PathBuf>, path: &Path, plan: &Plan) -> anyhow::Result<u8> {
+pub fn say(dir: Option<PathBuf>, args: &RunArgs) -> anyhow::Result<u8> {
+    let (path, plan) = planned(args)?;
+    let (path, plan) = (path.as_path(), &plan);
     let mut environment = Environment::new(exec::environment());
     let dir = manager::directory(dir);
     let attach = dir.as_ref().map(|dir| dir.join("attach")).unwrap_or_default();

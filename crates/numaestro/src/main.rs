@@ -100,6 +100,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<u8> {
     let own = cli.user && !matches!(cli.command, Command::Daemon(_));
     let dir = cli.dir.or_else(|| own.then(manager::own_directory));
     match cli.command {
+        Command::Run(args) if args.dry_run => dry_run::say(dir, &args),
         Command::Run(args) => run::run(dir, &args),
         Command::Shell(args) => shell::shell(dir, &args),
         Command::Adopt(args) => adopt::adopt(dir, &args),

@@ -102,6 +102,7 @@ pub mod tests {
             uptime_s: 3700.0,
             policy: "equi".into(),
             cpus: "0-3".into(),
+            confined: String::new(),
             unmanaged: 1,
             decisions: 12,
             decision_ns: [2_000, 9_000],

@@ -8,7 +8,7 @@ use crate::cli::{FoldArg, JobserverArg, LibraryRule, PoolArg, RunArgs, WishArgs,
 use crate::environment::{CPUS_ALL, CPUS_NOW, Environment, POOL, Told};
 use crate::jobserver;
 use crate::manager::{self, Manager};
-use crate::{dry_run, profile, say, shim, target};
+use crate::{profile, say, shim, target};
 use numaestro_abi::control::{Class, Options, Reply, Request, Run};
 use numaestro_host::HostError;
 use numaestro_host::exec;
@@ -49,8 +49,14 @@ pub struct Plan {
     pub extra: Vec<(&'static str, OsString)>,
 }
 
-/// The subcommand.
+/// The subcommand, but for `--dry-run`.
 pub fn run(dir: Option<PathBuf>, args: &RunArgs) -> anyhow::Result<u8> {
+    let (path, plan) = planned(args)?;
+    start(dir, &path, &plan)
+}
+
+/// The program's file, and what is wished for it.
+pub fn planned(args: &RunArgs) -> anyhow::Result<(PathBuf, Plan)> {
     let wait = match (args.wait, args.no_wait) {
         (true, _) => Some(true),
         (_, true) => Some(false),
@@ -61,7 +67,7 @@ pub fn run(dir: Option<PathBuf>, args: &RunArgs) -> anyhow::Result<u8> {
     plan.options.estimate_ns = args.time;
     plan.pool = args.pool.pool.or(plan.pool);
     plan.jobserver = args.jobserver.jobserver;
-    if args.dry_run { dry_run::say(dir, &path, &plan) } else { start(dir, &path, &plan) }
+    Ok((path, plan))
 }
 
 impl Plan {
@@ -333,7 +339,7 @@ pub fn manage(
 ) -> Vec<String> {
     let told = told(plan, most);
     let preload = shim::locate(dir)
-        .inspect_err(|error| say::warn(&format!("without the shim, its threads are kept on its processors by affinity only: {error:#}")))
+        .inspect_err(|error| say::warn(&format!("without the shim it is steered by affinity only: {error:#}")))
         .ok();
     let files = preload.as_ref().filter(|_| image.is_none_or(takes_files)).map(|preload| preload.files(image));
     let mut changes = environment.prepare(&dir.join("attach"), all, &files.unwrap_or_default(), &told);
