@@ -8,7 +8,7 @@ use crate::environment::Environment;
 use crate::jobserver::{self, Offer};
 use crate::manager::{self, Manager};
 use crate::run::{self, Plan, affinity, planned, told};
-use crate::{say, target};
+use crate::say;
 use numaestro_abi::control::Class;
 use numaestro_host::exec;
 use std::fmt::Write;

@@ -14,7 +14,7 @@ use support::ended::{self, Ended};
 use support::manager::{Manager, alone};
 use support::programs::builds;
 use support::shaker::Shaker;
-use support::{eventually, number, processors};
+use support::{eventually, number, processors, turn};
 
 /// The team sizes that a program may see.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -68,6 +68,8 @@ impl Case<'_> {
     /// With every compiler, with as many threads as processors and with four.
     #[track_caller]
     fn check(&self) {
+        // It changes often enough only while the program and its neighbours run.
+        let _turn = (self.size == Size::Follows).then(turn);
         let manager = Manager::started();
         let pid = manager.pid();
         let mut failures = Vec::new();

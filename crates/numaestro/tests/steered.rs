@@ -307,6 +307,7 @@ fn a_profile_has_questions_answered_with_the_allocation() {
 /// The library's own setter, called by the program, has the last word.
 #[test]
 fn the_programs_own_number_wins() {
+    let _turn = turn();
     if processors() < 2 {
         skip!("one processor only");
     }

@@ -1,7 +1,7 @@
 //! What the manager finds out by itself: how much a program without a page can use, and that others
 //! run who never asked.
 
-use std::process::{Child, Command};
+use std::process::{Child, Command, ExitStatus};
 
 use numaestro_abi::control::{AppName, Class, Options, Reply, Request};
 use numaestro_skip::skip;
@@ -112,7 +112,10 @@ fn a_tree_of_processes_counts_as_a_whole() {
     let mut wants = stage.busy();
     wants.hello(64);
     stage.wait_app(app, "the look at the whole tree", |seen| seen.request == 2);
-    Command::new("kill").args(["-9", "--", &format!("-{}", tree.id())]).status().unwrap();
+    let group = format!("-{}", tree.id());
+    wait_for("its own group", || {
+        Command::new("kill").args(["-9", "--", &group]).status().ok().filter(ExitStatus::success)
+    });
     tree.wait().unwrap();
     wait_for("its end", || stage.app(app).is_none().then_some(()));
 }

@@ -82,6 +82,11 @@ fn seen(client: &mut Client) -> Status {
 fn everybody_sees_their_own_programs_and_which_processors_are_taken() {
     let Some(stage) = system("") else { skip!("only root can be several users") };
     let (mut alice, mut bob) = (of(&stage, ALICE), of(&stage, BOB));
+    // Who sleeps lends, and two looks would differ.
+    for client in [&mut alice, &mut bob] {
+        client.say("spin");
+        client.say("spin");
+    }
     let (hers, his) = (alice.hello(8), bob.hello(8));
     alice.say("adopted");
     bob.say("adopted");
