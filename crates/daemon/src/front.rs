@@ -159,6 +159,7 @@ impl Front {
             | Due::Cpuset(_)
             | Due::Sweep
             | Due::Nodes
+            | Due::Beginners
             | Due::Strays => {}
         }
     }

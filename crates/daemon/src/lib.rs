@@ -7,6 +7,7 @@
 
 mod adoptable;
 mod bandwidth;
+mod beginners;
 mod choice;
 mod config;
 mod connection;

@@ -16,6 +16,7 @@ use numaestro_host::{HostError, PidFd, affinity, monotonic_ns, procfs};
 use numaestro_topology::CpuSet;
 use tracing::debug;
 
+use crate::beginners::Beginners;
 use crate::masks::{InForce, Masks, SavedMasks};
 use crate::wakeups::{Due, Wakeups};
 use crate::whole::{Debts, Owed, given_by_user};
@@ -63,6 +64,7 @@ impl Tree {
 pub(crate) struct Trees {
     by_app: BTreeMap<u64, Tree>,
     masks: RefCell<Masks>,
+    beginners: Beginners,
     /// Applications that are bound otherwise than when this was last asked.
     rebound: BTreeSet<u64>,
     /// Time that the latest sweep took, nanoseconds.
@@ -76,7 +78,7 @@ fn start_of(pid: u32) -> Option<u64> {
 impl Trees {
     pub(crate) fn new(attach: PathBuf) -> Self {
         let masks = RefCell::new(Masks::new(attach));
-        Self { by_app: BTreeMap::new(), masks, rebound: BTreeSet::new(), sweep_ns: 0 }
+        Self { by_app: BTreeMap::new(), masks, beginners: Beginners::default(), rebound: BTreeSet::new(), sweep_ns: 0 }
     }
 
     /// The memory of a manager that was killed.
@@ -191,6 +193,9 @@ impl Trees {
     pub(crate) fn judge<'a>(&'a self, app: u64, next: &'a CpuSet) -> impl FnMut(Found<'_>) -> bool + 'a {
         let tree = self.by_app.get(&app);
         move |found| {
+            if self.beginners.has(found.pid) {
+                return false;
+            }
             let unknown = InForce { whole: next, sets: None, next };
             let in_force = tree.map_or(unknown, |tree| tree.in_force(next));
             self.masks.borrow_mut().is_ours(found, in_force)
@@ -271,6 +276,16 @@ impl Trees {
             Err(cause) if cause.is_gone() => Ok(()),
             Err(cause) => Err(cause),
         }
+    }
+
+    /// A process of an application is about to become another program, which is to size itself.
+    pub(crate) fn begin(&mut self, pid: u32, wakeups: &mut Wakeups) {
+        self.beginners.begin(pid, wakeups);
+    }
+
+    /// Processes that have begun since the latest look.
+    pub(crate) fn take_begun(&mut self, wakeups: &mut Wakeups) -> Vec<u32> {
+        self.beginners.take_begun(wakeups)
     }
 
     /// An application has gone: processes that outlive it must not stay where it was.

@@ -76,6 +76,8 @@ pub(crate) enum Due {
     Scan,
     /// Processes that have outlived their application are given their affinity back.
     Strays,
+    /// A look at programs that have just begun.
+    Beginners,
     /// Connections can perhaps be accepted again.
     Accept,
     /// A look whether the manager's directory and sockets are still there.

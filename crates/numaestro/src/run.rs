@@ -141,7 +141,7 @@ pub fn start(dir: Option<PathBuf>, path: &Path, plan: &Plan) -> anyhow::Result<u
         Ok((dir, start)) => {
             place_memory(start.memory.as_deref());
             let mut changes = manage(&mut environment, &dir, &all, Some(&image), plan, start.most);
-            changes.extend(begin_on_allowed(&mut environment, &image));
+            changes.extend(begin_on_allowed(&mut environment, &dir, &image));
             jobserver::forget(&mut environment);
             if let Some(pipe) = pipe.as_ref().filter(|_| start.jobserver) {
                 changes.extend(pipe.announce(&mut environment, &all));
@@ -291,7 +291,7 @@ pub fn affinity() -> String {
 
 /// A program whose questions nobody of ours answers begins on its allowed set, so that it sizes
 /// itself as it would without us. It takes along what its share is, for programs that it starts.
-fn begin_on_allowed(environment: &mut Environment, image: &Image) -> Option<String> {
+fn begin_on_allowed(environment: &mut Environment, dir: &Path, image: &Image) -> Option<String> {
     environment.remove(CPUS_NOW);
     if image.takes_preload().is_ok() || environment.get(POOL).is_some_and(|pool| pool == "now") {
         return None;
@@ -301,6 +301,7 @@ fn begin_on_allowed(environment: &mut Environment, image: &Image) -> Option<Stri
         return None;
     }
     environment.set(CPUS_NOW, OsStr::new(&share));
+    manager::announce_beginning(dir);
     Some(format!("{CPUS_NOW}={share}: it begins on the processors {allowed}"))
 }
 

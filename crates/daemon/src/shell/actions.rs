@@ -4,6 +4,8 @@
 use numaestro_abi::control::Reply;
 use numaestro_contract::Observation;
 use numaestro_engine::{Action, PageHome};
+use numaestro_host::affinity;
+use numaestro_host::socket::Peer;
 use numaestro_policy::AppId;
 use numaestro_topology::{CpuSet, PuSet};
 use tracing::info;
@@ -121,6 +123,26 @@ impl Shell {
         }
         if self.actuators.trees.take_rebound(app) {
             self.renew_allowed(app);
+        }
+    }
+
+    /// A process has put itself on all processors that it may have, and becomes another program.
+    pub(crate) fn begins(&mut self, peer: Peer) {
+        let app = self.application_of(peer.pid).and_then(|app| self.programs.get(app));
+        if app.is_some_and(|app| app.owner.uid == peer.uid) {
+            self.actuators.trees.begin(peer.pid, &mut self.wakeups);
+        }
+    }
+
+    /// Programs that have begun, and what they have started since, come onto their share.
+    pub(super) fn place_begun(&mut self) {
+        for pid in self.actuators.trees.take_begun(&mut self.wakeups) {
+            let app = self.application_of(pid);
+            let target = app.and_then(|app| Some((app, self.programs.get(app)?.allocation.target()?.cpus.clone())));
+            if let Some((app, cpus)) = target {
+                let mut ours = self.actuators.trees.judge(app, &cpus);
+                let _ = affinity::set_tree(pid, &self.programs.other_roots(pid), &cpus, &mut ours);
+            }
         }
     }
 

@@ -28,6 +28,7 @@ impl Shell {
             Due::Unstoppable => self.retry_stops(),
             Due::Cpuset(app) => self.enter_cpuset(app),
             Due::Strays => self.sweep(),
+            Due::Beginners => self.place_begun(),
             Due::Sweep => self.actuators.cpusets.sweep(&mut self.wakeups),
             Due::Nodes => self.bind_memory(),
             Due::Watch

@@ -1,0 +1,164 @@
+//! What a managed program starts has the stub, and where it has a runtime the shim, in whatever way
+//! it is started.
+
+mod support;
+
+use numaestro_skip::skip;
+use rustix::process::Signal;
+use std::fmt::Write as _;
+use std::process::Command;
+use support::ended::{self, Ended};
+use support::manager::{Manager, alone};
+use support::programs::{any, program};
+use support::{eventually, processors, turn};
+
+const WAYS: [&str; 13] = [
+    "execve",
+    "execv",
+    "execvp",
+    "execvpe",
+    "execl",
+    "execlp",
+    "execle",
+    "fexecve",
+    "execveat",
+    "posix_spawn",
+    "posix_spawnp",
+    "system",
+    "popen",
+];
+/// From a child of fork, from one of vfork, in a thread with the least stack there may be, in a
+/// handler of a signal.
+const PLACES: [&str; 5] = ["", "vfork:", "thread:", "handler:", "thread:vfork:"];
+const SURROUNDINGS: [&str; 6] = ["kept", "empty", "clear", "preload", "off", "many"];
+
+/// What the manager tells a program that `run` starts itself.
+fn told(manager: &Manager, program: &str) -> String {
+    let said = manager.run([program, "tell"]);
+    said.stdout.split_once("told:").unwrap_or_else(|| panic!("{said:?}")).1.trim_end().to_owned()
+}
+
+#[test]
+fn every_way_to_start_a_program_brings_what_it_needs() {
+    let _turn = turn();
+    let manager = Manager::started();
+    let starter = any("starts");
+    let mut failures = String::new();
+    for (program, shim) in [(starter.clone(), "no"), (any("starts-team"), "yes")] {
+        let told = told(&manager, &program);
+        assert!(told.contains("ATTACH") && told.contains("CPUS_ALL"), "{told}");
+        for (place, with) in PLACES.iter().flat_map(|p| SURROUNDINGS.map(|s| (p, s))) {
+            for way in WAYS {
+                let said = manager.run([&starter, &format!("{place}{way}"), with, &program, "tell"]);
+                let expected = match with {
+                    "off" => format!("stub:no shim:no told:{told}\n"),
+                    _ => format!("stub:yes shim:{shim} told:{told}\n"),
+                };
+                if said.stdout != expected || said.code() != 0 || !said.stderr.is_empty() {
+                    let _ = writeln!(failures, "{place}{way} {with} {program}: {said:?}, expected {expected}");
+                }
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{failures}");
+    manager.expect_all_free();
+}
+
+/// The runtime comes with a library: given by its path, needed by another one in whose run path it
+/// is, found in a directory of `LD_LIBRARY_PATH`.
+#[test]
+fn a_library_with_a_runtime_that_comes_late_brings_the_shim_before_it() {
+    let _turn = turn();
+    let manager = Manager::started();
+    let starter = any("starts");
+    let plugin = any("plugin.so");
+    let through = any("through/libthrough.so");
+    let below = format!("{}/below", through.rsplit_once('/').expect("a directory").0);
+    for (file, path) in [(plugin.as_str(), ""), (&through, ""), ("libbelow.so", &below)] {
+        let run = |seconds: &str, options: &[&str]| {
+            let mut command = manager.command(["run"]);
+            command.args(options).args(["--", &starter, "late", file, seconds]);
+            command.env("LD_LIBRARY_PATH", path).env("OMP_NUM_THREADS", "3");
+            ended::start(&mut command)
+        };
+        run("0.1", &[]).end().expect(file, "runtime:yes shim first:yes\nlate 12497500\n");
+        let running = run("1000", &["--max", "1"]);
+        let seen = || manager.status()?.apps.into_iter().find(|app| app.pid == running.pid());
+        let regions = eventually(|| seen().is_some_and(|app| app.regions > 0));
+        let last = seen();
+        running.signal(Signal::KILL);
+        running.end();
+        assert!(regions, "{file}: {last:?}");
+    }
+    manager.expect_all_free();
+}
+
+/// Nobody of ours looks at what a static program starts; here it hands on the stub alone. So the
+/// program is started again before any of its code has run.
+#[test]
+fn a_program_that_has_come_with_the_stub_alone_gets_the_shim() {
+    let _turn = turn();
+    let Some(launcher) = program("gcc", "starts-static") else { skip!("gcc makes no static program") };
+    let manager = Manager::started();
+    let words = |way| [&launcher, way, "kept", &any("starts-team"), "line", "a", "b c"].map(str::to_owned);
+    let environment = manager.run(["env"]).stdout;
+    let given = |command: &mut Command| {
+        for entry in environment.lines().filter(|l| l.starts_with("NUMAESTRO_") || l.starts_with("LD_PRELOAD=")) {
+            let (name, value) = entry.split_once('=').expect("an entry");
+            let stub = if name == "LD_PRELOAD" { value.split(':').next().expect("one") } else { value };
+            command.env(name, stub);
+        }
+    };
+    for way in ["execve", "vfork:execve", "posix_spawn", "fexecve"] {
+        let bare = ended::run(&mut alone(words(way)));
+        assert_eq!(bare.code(), 7, "{bare:?}");
+        assert_eq!(bare.stdout.matches("begun").count(), 1, "{bare:?}");
+        let mut command = alone(words(way));
+        given(&mut command);
+        let with = ended::run(&mut command);
+        // A file that is known by an open descriptor only is not found again.
+        let shim = if way == "fexecve" { bare.stdout.clone() } else { bare.stdout.replace("shim:no", "shim:yes") };
+        assert_eq!((with.code(), with.stdout, with.stderr), (7, shim, bare.stderr), "{way}");
+    }
+}
+
+/// Who puts itself on a processor puts there what it starts; other threads of it, and its parent,
+/// are free.
+#[test]
+fn what_a_thread_sets_for_itself_goes_to_what_it_starts() {
+    let _turn = turn();
+    if processors() < 2 {
+        skip!("one processor only");
+    }
+    let manager = Manager::started();
+    let script = r#"
+import os, subprocess, sys, threading
+first = min(os.sched_getaffinity(0))
+say = ["sh", "-c", "echo $(grep Cpus_allowed_list /proc/self/status | tr -dc 0-9,-)"]
+def show(): print(subprocess.run(say, capture_output=True, text=True).stdout.strip(), flush=True)
+def in_thread(work):
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+def narrow(): os.sched_setaffinity(0, {first})
+def narrow_and_show(): narrow(); show()
+subprocess.run(say, preexec_fn=narrow)
+in_thread(narrow_and_show)
+show()
+pid = os.fork()
+if pid == 0:
+    narrow(); show(); os.system(" ".join(say[:2]) + " '" + say[2] + "'"); in_thread(show); os.execvp("sh", say)
+os.waitpid(pid, 0)
+show()
+"#;
+    let words = ["python3", "-c", script];
+    let bare: Ended = ended::run(&mut alone(words));
+    assert!(bare.status.success() && bare.stdout.lines().count() == 8, "{bare:?}");
+    // A program that holds a processor: what is free is less than what there is.
+    let neighbour = ended::start(&mut manager.run_command([any("inside").as_str(), "1000"]));
+    assert!(eventually(|| manager.status().is_some_and(|status| !status.apps.is_empty())), "no neighbour");
+    let with = manager.run(words);
+    neighbour.signal(Signal::KILL);
+    neighbour.end();
+    assert_eq!((with.stdout, with.stderr), (bare.stdout, bare.stderr));
+}
