@@ -100,8 +100,8 @@ pub(crate) struct Quotas {
 }
 
 impl Quotas {
-    /// Reads the limits of an application, whose user gave it processors. Limits that cannot be read
-    /// stay as they were.
+    /// Reads the limits of an application, whose user gave it processors. Limits that cannot be
+    /// read stay as they were.
     pub(crate) fn look(&mut self, app: u64, pid: u32, given: &str, usable: &CpuSet, confined_by_us: bool) {
         if let Ok(allowed) = Allowed::of_process(pid, usable, confined_by_us) {
             self.by_app.insert(app, allowed.given(given, usable));
@@ -134,16 +134,21 @@ mod tests {
     #[test]
     fn a_program_stays_within_what_its_user_gave_it() {
         let usable = set("0-3");
-        for (given, most, at_2_and_3) in
-            [("", None, "2-3"), ("0-7", None, "2-3"), ("0-2", Some(3), "2"), ("0", Some(1), "0"), ("6-7", Some(1), "6-7")]
-        {
+        for (given, most, at_2_and_3) in [
+            ("", None, "2-3"),
+            ("0-7", None, "2-3"),
+            ("0-2", Some(3), "2"),
+            ("0", Some(1), "0"),
+            ("6-7", Some(1), "6-7"),
+        ] {
             let allowed = Allowed::default().given(given, &usable);
             assert_eq!(allowed.most, most, "{given}");
             assert_eq!(allowed.inside(set("2-3")).to_string(), at_2_and_3, "{given}");
             assert_eq!(allowed.why.contains("its user gave it"), most.is_some(), "{given}");
         }
         // The limits of its cgroup hold as well.
-        let group = Allowed { most: Some(2), cpus: Some(set("0-1")), why: "its cgroup".to_owned(), ..Allowed::default() };
+        let group =
+            Allowed { most: Some(2), cpus: Some(set("0-1")), why: "its cgroup".to_owned(), ..Allowed::default() };
         let both = group.given("1-3", &usable);
         assert_eq!((both.most, both.why.as_str()), (Some(1), "its cgroup; its user gave it processors 1-3"));
     }

@@ -179,7 +179,8 @@ impl Directory {
         if let Some(before) = self.removals.take() {
             wakeups.forget(&before);
         }
-        let files = [self.dir.path().to_owned(), self.dir.file(LOCK), self.dir.attach_socket(), self.dir.control_socket()];
+        let files =
+            [self.dir.path().to_owned(), self.dir.file(LOCK), self.dir.attach_socket(), self.dir.control_socket()];
         let watched = Watch::of_removals().and_then(|mut watch| {
             watch.set(files.iter().map(PathBuf::as_path));
             wakeups.watch(&watch, token::PLACE, Interest::Read).map(|()| watch)
