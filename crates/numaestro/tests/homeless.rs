@@ -1,6 +1,6 @@
 //! Surroundings that are gone, or somebody else's: the runtime directory after a logout or a
-//! cleaner of `/tmp`, a home that cannot be read, an environment as of cron. The manager goes on or ends in
-//! order, the next one takes its place, and whatever is wrong is named once.
+//! cleaner of `/tmp`, a home that cannot be read, an environment as of cron. The manager goes on or
+//! ends in order, the next one takes its place, and whatever is wrong is named once.
 
 mod support;
 mod user;
