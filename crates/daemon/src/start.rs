@@ -140,11 +140,10 @@ fn start(dir: &RuntimeDir, exe: &Path) -> Result<String> {
         return Ok(String::new());
     }
     let mut text = Vec::new();
-    let read = File::open(dir.file(LOG_FILE)).and_then(|mut log| {
+    let _ = File::open(dir.file(LOG_FILE)).and_then(|mut log| {
         log.seek(SeekFrom::Start(before))?;
         log.take(LAST_WORDS_BYTES).read_to_end(&mut text)
     });
-    drop(read);
     Ok(last_words(&String::from_utf8_lossy(&text)))
 }
 

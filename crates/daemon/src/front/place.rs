@@ -62,7 +62,7 @@ impl Front {
     }
 
     fn make_place(&mut self, shell: &mut Shell) -> Result<()> {
-        if self.directory.take_again(&self.config)?.is_none() {
+        if !self.directory.take_again(&self.config)? {
             bail!("another manager lives there by now");
         }
         let sockets = Sockets::open(&self.config, self.directory.runtime(), Inherited::default())?;
