@@ -140,6 +140,14 @@ pub struct Notice {
 }
 const _: () = assert!(std::mem::size_of::<Notice>() == 24);
 
+impl Notice {
+    /// [`Kind::Begins`] as it is sent.
+    pub fn begins() -> [u8; 24] {
+        let (kind, version) = (Kind::Begins as u16, VERSION);
+        zerocopy::transmute!(Self { magic: MAGIC, kind, version, app: 0, value: 0, second: 0 })
+    }
+}
+
 /// Process → manager, 64 bytes. Every process that may attach may ask, attached or not. Nothing
 /// changes.
 #[repr(C)]

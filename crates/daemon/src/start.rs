@@ -16,10 +16,10 @@ use numaestro_host::signals::{BlockedSignals, Signal};
 use numaestro_host::socket::{self, Sort};
 
 use crate::Config;
+use crate::front::Ending;
 use crate::guard::Guard;
 use crate::manager::Manager;
 use crate::state::LOG_FILE;
-use crate::front::Ending;
 
 /// Set by [`ensure_running`] for the manager it starts: a line on standard output is waited for.
 const READY_VARIABLE: &str = "NUMAESTRO_READY";
@@ -123,8 +123,8 @@ fn living(dir: &RuntimeDir) -> Option<Connection> {
     alive.then_some(connection)
 }
 
-/// Starts a manager, and waits until it is ready or has ended. Gives the reason why it has ended, as
-/// it said it; empty if it is ready or has said nothing.
+/// Starts a manager, and waits until it is ready or has ended. Gives the reason why it has ended,
+/// as it said it; empty if it is ready or has said nothing.
 fn start(dir: &RuntimeDir, exe: &Path) -> Result<String> {
     let mut log = dir.log_file(LOG_FILE)?;
     let before = log.seek(SeekFrom::End(0)).unwrap_or(0);
@@ -140,11 +140,10 @@ fn start(dir: &RuntimeDir, exe: &Path) -> Result<String> {
         return Ok(String::new());
     }
     let mut text = Vec::new();
-    let read = File::open(dir.file(LOG_FILE)).and_then(|mut log| {
+    let _ = File::open(dir.file(LOG_FILE)).and_then(|mut log| {
         log.seek(SeekFrom::Start(before))?;
         log.take(LAST_WORDS_BYTES).read_to_end(&mut text)
     });
-    drop(read);
     Ok(last_words(&String::from_utf8_lossy(&text)))
 }
 

@@ -154,17 +154,17 @@ impl Directory {
         Ok(take_lock(&dir)?.map(|lock| Self { dir, lock, removals: None, saved: Vec::new(), has_jobs: false }))
     }
 
-    /// Takes it once more after somebody has removed it: makes it anew where it is gone. `None` if
+    /// Takes it once more after somebody has removed it: makes it anew where it is gone. False if
     /// another manager lives there by now.
-    pub(crate) fn take_again(&mut self, config: &Config) -> Result<Option<()>> {
+    pub(crate) fn take_again(&mut self, config: &Config) -> Result<bool> {
         let open = if config.system { RuntimeDir::open_for_all } else { RuntimeDir::open };
         let dir = open(self.dir.path().to_owned())?;
         if !self.lock.holds() {
-            let Some(lock) = take_lock(&dir)? else { return Ok(None) };
+            let Some(lock) = take_lock(&dir)? else { return Ok(false) };
             self.lock = lock;
         }
         (self.dir, self.saved) = (dir, Vec::new());
-        Ok(Some(()))
+        Ok(true)
     }
 
     /// The directory and everything in it that others need are as this manager has made them.
@@ -183,7 +183,8 @@ impl Directory {
         if let Some(before) = self.removals.take() {
             wakeups.forget(&before);
         }
-        let files = [self.dir.path().to_owned(), self.dir.file(LOCK), self.dir.attach_socket(), self.dir.control_socket()];
+        let files =
+            [self.dir.path().to_owned(), self.dir.file(LOCK), self.dir.attach_socket(), self.dir.control_socket()];
         let watched = Watch::of_removals().and_then(|mut watch| {
             watch.set(files.iter().map(PathBuf::as_path));
             wakeups.watch(&watch, token::PLACE, Interest::Read).map(|()| watch)

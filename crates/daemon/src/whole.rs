@@ -51,7 +51,7 @@ struct Look {
 }
 
 /// Reads the affinity that a process would have without us from its environment, if it was born
-/// below a `run` of this manager, or of one whose directory has gone: nobody else pays for that one.
+/// below a `run` of this manager, or of one whose directory has gone: nobody else pays for that.
 pub(crate) fn given_by_user(pid: u32, attach: &Path) -> Option<CpuSet> {
     let [socket, all] = procfs::variables(pid, [ATTACH, CPUS_ALL]).ok()?;
     let (socket, all) = (socket?, all?);

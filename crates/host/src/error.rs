@@ -60,9 +60,7 @@ impl HostError {
     /// The system's error number, where there is one.
     pub fn errno(&self) -> Option<i32> {
         match self {
-            Self::File { cause, .. } | Self::Process { cause, .. } | Self::Call { cause, .. } => {
-                cause.raw_os_error()
-            }
+            Self::File { cause, .. } | Self::Process { cause, .. } | Self::Call { cause, .. } => cause.raw_os_error(),
             Self::Malformed { .. } | Self::RuntimeDir { .. } => None,
         }
     }

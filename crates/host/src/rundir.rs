@@ -166,25 +166,24 @@ impl RuntimeDir {
 
     /// The lock of the one manager of this directory; `None` if another one holds it.
     pub fn lock_manager(&self) -> Result<Option<DirLock>, HostError> {
-        let lock = self.lock(LOCK, FlockOperation::NonBlockingLockExclusive)?;
-        let kept = || File::open(&self.path).ok().filter(|dir| rustix::fs::flock(dir, SHARED).is_ok());
-        Ok(lock.map(|lock| lock.keeping(kept())))
+        let kept = File::open(&self.path).ok().filter(|dir| rustix::fs::flock(dir, SHARED).is_ok());
+        self.lock(LOCK, FlockOperation::NonBlockingLockExclusive, kept)
     }
 
     /// Takes the lock of the process that cleans up after a killed manager; waits for other
     /// cleaners.
     pub fn lock_cleaning(&self) -> Result<DirLock, HostError> {
-        let held = self.lock("cleaning.lock", FlockOperation::LockExclusive)?;
+        let held = self.lock("cleaning.lock", FlockOperation::LockExclusive, None)?;
         held.ok_or(rustix::io::Errno::AGAIN).map_err(error::file("lock", self.file("cleaning.lock")))
     }
 
     /// Takes the lock under which a manager is started; waits for other starters.
     pub fn lock_start(&self) -> Result<DirLock, HostError> {
-        let held = self.lock("start.lock", FlockOperation::LockExclusive)?;
+        let held = self.lock("start.lock", FlockOperation::LockExclusive, None)?;
         held.ok_or(rustix::io::Errno::AGAIN).map_err(error::file("lock", self.file("start.lock")))
     }
 
-    fn lock(&self, name: &str, operation: FlockOperation) -> Result<Option<DirLock>, HostError> {
+    fn lock(&self, name: &str, operation: FlockOperation, kept: Option<File>) -> Result<Option<DirLock>, HostError> {
         let path = self.file(name);
         loop {
             let file = open_private(&path).map_err(error::file("open", &path))?;
@@ -192,7 +191,7 @@ impl RuntimeDir {
                 // The former holder may have removed the file that we waited for: then somebody
                 // else can hold the next file of this name.
                 Ok(()) if !is_same_file(&file, &path) => {}
-                Ok(()) => return Ok(Some(DirLock { file, path, _kept: None })),
+                Ok(()) => return Ok(Some(DirLock { file, path, _kept: kept })),
                 Err(rustix::io::Errno::INTR) => {}
                 Err(rustix::io::Errno::AGAIN) => return Ok(None),
                 Err(other) => return Err(error::file("lock", path)(other)),
@@ -223,11 +222,6 @@ impl DirLock {
     /// The lock is still the one of this name: nobody has removed its file, or the directory.
     pub fn holds(&self) -> bool {
         is_same_file(&self.file, &self.path)
-    }
-
-    fn keeping(mut self, kept: Option<File>) -> Self {
-        self._kept = kept;
-        self
     }
 }
 

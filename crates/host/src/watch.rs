@@ -1,5 +1,5 @@
-//! Notices by inotify: processes have written files of the system, limits and processors of cgroups;
-//! or they have removed files of ours. The kernel does not tell of its own changes to such files.
+//! Notices by inotify: processes have written files of the system, limits and processors of
+//! cgroups; or they have removed files of ours. The kernel does not tell of its own changes.
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

@@ -2,7 +2,7 @@
 //! starts it.
 
 use crate::say;
-use numaestro_abi::attach;
+use numaestro_abi::attach::Notice;
 use numaestro_abi::control::{AppName, AppWishes, NewWishes, RefusalKind, Reply, Request, Status, Whole};
 use numaestro_host::rundir::RuntimeDir;
 use numaestro_host::socket::{self, Sort};
@@ -202,10 +202,8 @@ fn code_of(kind: RefusalKind) -> u8 {
 /// Says to the manager of `dir` that this process is about to become a program that sizes itself by
 /// all processors that it may have. Nobody waits for an answer.
 pub fn announce_beginning(dir: &Path) {
-    let (kind, version) = (attach::Kind::Begins as u16, attach::VERSION);
-    let notice = attach::Notice { magic: attach::MAGIC, kind, version, app: 0, value: 0, second: 0 };
     if let Ok(manager) = socket::connect(&dir.join("attach"), Sort::Packets) {
-        let _ = rustix::net::send(manager, notice.as_bytes(), SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
+        let _ = rustix::net::send(manager, &Notice::begins(), SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
     }
 }
 

@@ -87,10 +87,9 @@ fn what_sizes_itself_in_a_narrow_run_is_told_so() {
 #[test]
 fn a_manager_by_hand_is_bounded_by_its_option_only() {
     let Some((all, first)) = machine() else { skip!("one processor only") };
-    for (words, expected) in [
-        (vec!["daemon".to_owned()], &all),
-        (vec!["daemon".to_owned(), "--cpus".to_owned(), first.to_string()], &first),
-    ] {
+    for (words, expected) in
+        [(vec!["daemon".to_owned()], &all), (vec!["daemon".to_owned(), "--cpus".to_owned(), first.to_string()], &first)]
+    {
         let user = User::new();
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let mut command = from(&user, &first, &words);

@@ -1,6 +1,6 @@
-//! Surroundings that are gone, or somebody else's: the runtime directory after a logout or a cleaner
-//! of `/tmp`, a home that cannot be read, an environment as of cron. The manager goes on or ends in
-//! order, the next one takes its place, and whatever is wrong is named once.
+//! Surroundings that are gone, or somebody else's: the runtime directory after a logout or a
+//! cleaner of `/tmp`, a home that cannot be read, an environment as of cron. The manager goes on or
+//! ends in order, the next one takes its place, and whatever is wrong is named once.
 
 mod support;
 mod user;
@@ -77,8 +77,7 @@ fn two_managers_never_share_a_directory() {
     // The first one does not get to look before the second one is there.
     kill("STOP", &first);
     std::fs::remove_dir_all(user.path("run")).expect("ours");
-    let mut second =
-        start(user.command(["run", "--", "sh", "-c", WAITS]).stdin(Stdio::piped()).stdout(Stdio::piped()));
+    let mut second = start(user.command(["run", "--", "sh", "-c", WAITS]).stdin(Stdio::piped()).stdout(Stdio::piped()));
     assert_eq!(line(&mut second), "ready");
     let next = status(&user)["pid"].to_string();
     assert_ne!(first, next);
@@ -145,7 +144,11 @@ fn a_logout_ends_one_manager_and_the_next_has_the_programs() {
     until("the next manager has the program", || session.status()["apps"][0]["pid"] == openmp.id());
     let next = session.status();
     assert!(next["dir"].as_str().is_some_and(|dir| dir.starts_with(session.user.path("tmp").to_str().expect("text"))));
-    assert_eq!(next["cpus"], reach::look().expect("an affinity").to_string(), "the next manager knows the whole machine");
+    assert_eq!(
+        next["cpus"],
+        reach::look().expect("an affinity").to_string(),
+        "the next manager knows the whole machine"
+    );
     // A command in that session manages its program there too.
     let said = session.output(&["run", "--", "sh", "-c", "echo $NUMAESTRO_ATTACH"]);
     assert!(text(&said.stdout).starts_with(next["dir"].as_str().expect("text")), "{said:?}");

@@ -17,8 +17,8 @@ pub struct Status {
     pub policy: String,
     /// Processors that may be given out, Linux list.
     pub cpus: String,
-    /// Processors that the manager's own cgroup leaves it, Linux list; empty where it knows all that
-    /// the machine has for everybody, or was told its processors.
+    /// Processors that the manager's own cgroup leaves it, Linux list; empty where it knows all
+    /// that the machine has for everybody, or was told its processors.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub confined: String,
     /// Processors that unmanaged load keeps busy.

@@ -101,11 +101,7 @@ impl Source {
     /// A file that need not be there. A user's own file that cannot be opened is worth a warning:
     /// the home may be another user's (`su`, `sudo -E`, a container), and programs are to be
     /// managed there too. The administrator's file counts, or nothing does.
-    fn optional<T>(
-        &self,
-        found: Result<T, Unreadable>,
-        warnings: &mut Vec<String>,
-    ) -> Result<Option<T>, ConfigError> {
+    fn optional<T>(&self, found: Result<T, Unreadable>, warnings: &mut Vec<String>) -> Result<Option<T>, ConfigError> {
         match found {
             Ok(found) => Ok(Some(found)),
             Err(Unreadable { absent: true, .. }) => Ok(None),

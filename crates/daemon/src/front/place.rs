@@ -1,6 +1,6 @@
-//! The manager's directory is gone, or a part of it: a logout removes the user's runtime directory,
-//! cleaners of `/tmp` remove what is old. Commands and programs could not find the manager any more,
-//! and the next command would start a second one beside it.
+//! The manager's directory is gone, or a part of it: a logout removes the user's runtime
+//! directory, cleaners of `/tmp` remove what is old. Commands and programs could not find the
+//! manager any more, and the next command would start a second one beside it.
 //!
 //! Where the directory can be made anew, the manager makes it and goes on. Else it ends in order,
 //! and so it does where another manager has the directory by now: two must not have the same
@@ -18,8 +18,8 @@ use crate::service::Sockets;
 use crate::shell::Shell;
 use crate::wakeups::Due;
 
-/// From the first removal until the manager looks: whoever removes a directory removes what is in it
-/// first, one file after the other.
+/// From the first removal until the manager looks: whoever removes a directory removes what is in
+/// it first, one file after the other.
 const SETTLE_NS: u64 = 100_000_000;
 
 /// The way in which a manager ends.
@@ -62,7 +62,7 @@ impl Front {
     }
 
     fn make_place(&mut self, shell: &mut Shell) -> Result<()> {
-        if self.directory.take_again(&self.config)?.is_none() {
+        if !self.directory.take_again(&self.config)? {
             bail!("another manager lives there by now");
         }
         let sockets = Sockets::open(&self.config, self.directory.runtime(), Inherited::default())?;

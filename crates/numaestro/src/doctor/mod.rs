@@ -1,8 +1,8 @@
 //! `numaestro doctor`: shows the rungs of the ladder that this machine has, and for a missing one
 //! the reason and the remedy.
 //!
-//! The checks are in [`rungs`], [`surroundings`], [`folding`] and [`bandwidth`]; here they are put in
-//! order and shown.
+//! The checks are in [`rungs`], [`surroundings`], [`folding`] and [`bandwidth`]; here they are put
+//! in order and shown.
 
 mod bandwidth;
 mod folding;

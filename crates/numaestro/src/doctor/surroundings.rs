@@ -59,7 +59,8 @@ fn settings(dir: &Path) -> Check {
             Check::lacking(1, name, Outcome::No, error.to_string(), next)
         }
         Ok(loaded) if !loaded.warnings.is_empty() => {
-            let next = "HOME or XDG_CONFIG_HOME may be another user's (`su` without `-`, `sudo -E`): set it to your own";
+            let next =
+                "HOME or XDG_CONFIG_HOME may be another user's (`su` without `-`, `sudo -E`): set it to your own";
             Check::lacking(1, name, Outcome::Partly, loaded.warnings.join("; "), next)
         }
         Ok(loaded) if loaded.files.is_empty() && source == Source::default() => {
@@ -132,7 +133,9 @@ fn wider(own: &CpuSet, all: &CpuSet) -> String {
     if all.is_subset(own) {
         return String::new();
     }
-    format!("; that is the mask of whoever started this command: programs from here stay within it, others may have {all}")
+    format!(
+        "; that is the mask of whoever started this command: programs from here stay within it, others may have {all}"
+    )
 }
 
 #[cfg(test)]

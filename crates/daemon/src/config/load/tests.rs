@@ -77,11 +77,11 @@ fn a_file_that_must_be_there_is_missed() {
 
 #[test]
 fn what_one_may_not_read_is_no_reason_to_refuse_ones_own_manager() {
-    let denied = || unreadable(Path::new("/home/other/config.toml"), &ErrorKind::PermissionDenied.into());
+    let denied = || unreadable(Path::new("/etc/x/config.toml"), &ErrorKind::PermissionDenied.into());
     let mut warnings = Vec::new();
     let of = |system| Source { system, ..Source::default() };
     assert!(of(false).optional::<()>(Err(denied()), &mut warnings).unwrap().is_none());
-    assert!(warnings[0].starts_with("/home/other/config.toml: cannot be read"), "{warnings:?}");
+    assert!(warnings[0].starts_with("/etc/x/config.toml: cannot be read"), "{warnings:?}");
     assert!(of(true).optional::<()>(Err(denied()), &mut warnings).is_err(), "the administrator's counts");
     // Other faults of one's own files are faults, and a file that is not there is none.
     let broken = unreadable(Path::new("/x"), &ErrorKind::InvalidData.into());
