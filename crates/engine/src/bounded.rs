@@ -126,11 +126,13 @@ impl Bounded {
                 None => 1,
                 Some(_) => 2,
             },
-            Some(owner) if self.others.contains(&owner) => match plan.count(owner) > shares.count(owner) {
-                true => 3,
-                false if site.regime.selects() => return None,
-                false => 4,
-            },
+            Some(owner) if self.others.contains(&owner) => {
+                let has_too_many = plan.count(owner) > shares.count(owner);
+                if !has_too_many && site.regime.selects() {
+                    return None;
+                }
+                if has_too_many { 3 } else { 4 }
+            }
             _ => return None,
         };
         let siblings = view.machine.smt_siblings(pu).iter();

@@ -172,7 +172,7 @@ fn one_pinned_thread_stays_and_the_others_move() {
     let neighbour = ended::start(&mut manager.run_command(["sh", "-c", "while :; do :; done"]));
     let others = || {
         let threads = numaestro_host::procfs::threads(pid).unwrap_or_default();
-        threads.into_iter().filter(|tid| *tid != pid).filter_map(|tid| numaestro_host::affinity::get(tid).ok())
+        threads.into_iter().filter(move |tid| *tid != pid).filter_map(|tid| numaestro_host::affinity::get(tid).ok())
     };
     let moved = eventually(|| {
         let cpus = cpus_of(&manager, pid).filter(|cpus| *cpus != own);
