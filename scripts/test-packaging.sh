@@ -119,8 +119,10 @@ uninstalling_stays_within_the_prefix() {
 
 # Whatever glibc is here: what was built runs with 2.17.
 it_runs_with_an_old_c_library() {
-    scripts/install.sh install /usr "$scratch/old"
-    scripts/check-glibc.sh "$command" build/client/*.so $(find "$scratch/old" -type f \( -name numaestro -path '*/bin/*' -o -name '*.so' -o -name '*.so.*' \))
+    MANIFEST=no scripts/install.sh install /usr "$scratch/old"
+    LC_ALL=C grep -rlazP --exclude='*.debug' '^\x7fELF' "$scratch/old" >"$scratch/programs"
+    grep -q '/bin/numaestro$' "$scratch/programs" && grep -q '\.so' "$scratch/programs"
+    scripts/check-glibc.sh "$command" build/client/*.so $(<"$scratch/programs")
     # The check sees what was linked in the usual way on a newer system.
     if command -v gcc >/dev/null && ldd --version | head -n 1 | grep -qE '2\.(3[4-9]|[4-9][0-9])$'; then
         echo "int main(void) { return 0; }" | gcc -x c - -o "$scratch/usual"

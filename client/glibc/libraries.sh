@@ -16,7 +16,7 @@ mkdir -p "$to"
 : >"$to/flags.new"
 finish() { mv "$to/flags.new" "$to/flags"; exit; }
 case $($cc -dumpmachine) in
-x86_64-*linux-gnu* | aarch64-*linux-gnu* | x86_64-*-linux | aarch64-*-linux) ;;
+x86_64-*linux-gnu | aarch64-*linux-gnu | x86_64-*-linux | aarch64-*-linux) ;;
 *) finish ;;
 esac
 script=$($cc -print-file-name=libc.so)
