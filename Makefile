@@ -86,9 +86,8 @@ test: test-packages
 	@$(MAKE) --no-print-directory venv client kernels test-programs
 	@ONLY='$(ONLY)' scripts/run-tests.sh
 
-# The selection of packages that all tests have, so nothing is compiled again for the others.
 test-quick: packages
-	@ONLY='quick-*' scripts/run-tests.sh
+	@scripts/run-tests.sh quick
 
 # Guests are emulated: they need no rights and no KVM. Where they cannot be, a line says so, and that they are skipped.
 test-numa: packages
@@ -146,5 +145,5 @@ clean:
 	$(CARGO) clean
 	rm -rf build
 
-.PHONY: help rust packages test-packages build binaries examples client kernels test-programs venv demo bench repro sim-bench test test-numa spank test-slurm test-mpi \
+.PHONY: help rust packages test-packages build binaries examples client kernels test-programs venv demo bench repro sim-bench test test-quick test-numa spank test-slurm test-mpi \
         test-containers check install uninstall deb wheel clean
