@@ -87,9 +87,8 @@ test: test-packages
 	@$(MAKE) --no-print-directory venv client spank kernels test-programs
 	@ONLY='$(ONLY)' scripts/run-tests.sh
 
-# The selection of packages that all tests have, so nothing is compiled again for the others.
 test-quick: packages
-	@ONLY='quick-*' scripts/run-tests.sh
+	@scripts/run-tests.sh quick
 
 # A machine on which nothing is installed: what a newcomer types, as root and as a user with sudo.
 test-fresh: rust
@@ -153,5 +152,9 @@ clean:
 	$(CARGO) clean
 	rm -rf build
 
+<<<<<<< HEAD
 .PHONY: help rust packages test-packages build binaries examples client kernels test-programs venv demo bench repro sim-bench test test-fresh test-numa spank test-slurm test-mpi \
+=======
+.PHONY: help rust packages test-packages build binaries examples client kernels test-programs venv demo bench repro sim-bench test test-quick test-numa spank test-slurm test-mpi \
+>>>>>>> loop
         test-containers check install uninstall deb wheel clean

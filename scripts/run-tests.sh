@@ -7,6 +7,7 @@
 # error where CI=true is set: a test must not go missing because something is not there that should
 # be. Elsewhere it is only named.
 #
+# usage: scripts/run-tests.sh [quick]     quick: what a change is tried with in some minutes
 # ONLY is a pattern for the names of the suites to be run, such as rust-pure or 'numa-*'. COMMAND is
 # another build of the command to be packaged than the one that the tests have made.
 #
@@ -67,40 +68,65 @@ rust_suite() {
         cargo test --config 'target."cfg(unix)".runner = "scripts/test-runner.sh"' --no-fail-fast "$@"
 }
 
-suite counting scripts/test-counting.sh
-# Once, for all suites that need them; what is compiled does not count as time of a suite.
-! wanted rust-pure rust-doc fresh-cases rust-processes packaging wheel web numa-odd numa-pages ||
-    cargo test --no-run --workspace || echo "== the tests do not build"
-rust_suite rust-pure pure --workspace --lib --bins --tests
-suite rust-doc cargo test --no-fail-fast --workspace --doc
-# Other cases every time, for a minute. A round that fails prints the seed that repeats it.
-SUITE_SECONDS_MAX=600 suite fresh-cases scripts/fresh-cases.sh 60
-SUITE_SECONDS_MAX=1800 rust_suite rust-processes processes --workspace --lib --bins --tests
-# Installing and packaging.
-suite packaging scripts/test-packaging.sh
-suite wheel scripts/test-wheel.sh
-suite web scripts/test-web.sh
-# The protocol of the page, and the scheduler of whole teams, under every interleaving; another
-# configuration, so another directory.
+# The test programs of the crates without processes, as options of cargo. Of two crates that have one
+# of the same name cargo would make both, so those are left to the whole run.
+pure_tests() {
+    local path name
+    for path in crates/*/tests/*.rs; do
+        name=$(basename "$path" .rs)
+        case $path in crates/host/* | crates/daemon/* | crates/numaestro/*) continue ;; esac
+        [ -e "crates/numaestro/tests/$name.rs" ] || echo "--test=$name"
+    done
+}
+
+# loom COMMAND...: cargo for the two crates that loom checks. Its configuration is another one, so it
+# has another directory.
 loom() {
     CARGO_TARGET_DIR=build/loom RUSTFLAGS="--cfg loom" "$@" --release -p numaestro-abi -p numaestro-nanothreads --lib --test loom
 }
-! wanted loom || loom cargo test --no-run || echo "== loom does not build"
-loom suite loom cargo test --no-fail-fast
-# A part of the guests with several NUMA nodes: the oddest machine, and homes and pages on four
-# nodes. `make test-numa` boots them all. Their programs are those that the tests of the package have
-# made. What is fetched before does not count as time of the suite.
-! wanted numa-odd numa-pages || guest/fetch.sh || true
+
 # guest NAME OPTIONS...: 77 says that there can be no guests here; they are counted as skipped then.
 guest() {
     local name=$1
     shift
     SUITE_SECONDS_MAX=900 suite "$name" bash -c 'target/debug/numaestro-guest test "$@" || [ $? -eq 77 ]' guest "$@"
 }
-guest numa-odd --numaestro "$COMMAND" --boot odd
-guest numa-pages --numaestro "$COMMAND" --boot four --only pages-
-suite kernels make -s -C kernels check
-suite client make -s -C client check
+
+# What a change is tried with: every unit test, and the tests of the crates without processes.
+quick() {
+    suite counting scripts/test-counting.sh
+    local targets=(--workspace --lib --bins)
+    mapfile -t -O "${#targets[@]}" targets < <(pure_tests | sort -u)
+    cargo test --no-run "${targets[@]}" || echo "== the tests do not build"
+    suite rust-quick cargo test --no-fail-fast "${targets[@]}"
+}
+
+whole() {
+    suite counting scripts/test-counting.sh
+    # Once, for all suites that need them; what is compiled does not count as time of a suite.
+    ! wanted rust-pure rust-doc fresh-cases rust-processes packaging wheel web numa-odd numa-pages ||
+        cargo test --no-run --workspace || echo "== the tests do not build"
+    rust_suite rust-pure pure --workspace --lib --bins --tests
+    suite rust-doc cargo test --no-fail-fast --workspace --doc
+    # Other cases every time, for a minute. A round that fails prints the seed that repeats it.
+    SUITE_SECONDS_MAX=600 suite fresh-cases scripts/fresh-cases.sh 60
+    SUITE_SECONDS_MAX=1800 rust_suite rust-processes processes --workspace --lib --bins --tests
+    # Installing and packaging.
+    suite packaging scripts/test-packaging.sh
+    suite wheel scripts/test-wheel.sh
+    suite web scripts/test-web.sh
+    # The protocol of the page, and the scheduler of whole teams, under every interleaving.
+    ! wanted loom || loom cargo test --no-run || echo "== loom does not build"
+    loom suite loom cargo test --no-fail-fast
+    # A part of the guests with several NUMA nodes: the oddest machine, and homes and pages on four
+    # nodes. `make test-numa` boots them all. Their programs are those that the tests of the package
+    # have made. What is fetched before does not count as time of the suite.
+    ! wanted numa-odd numa-pages || guest/fetch.sh || true
+    guest numa-odd --numaestro "$COMMAND" --boot odd
+    guest numa-pages --numaestro "$COMMAND" --boot four --only pages-
+    suite kernels make -s -C kernels check
+    suite client make -s -C client check
+}
 
 # What went wrong, once more and in short: the reader of a long log looks at its end.
 complaints() {
@@ -108,6 +134,10 @@ complaints() {
         "$logs"/*.log | head -n 60 | cut -c "$((${#logs} + 2))-400"
 }
 
+case ${1-whole} in
+whole | quick) "${1-whole}" ;;
+*) sed -n 's/^# usage: //p' "$0" >&2; exit 64 ;;
+esac
 echo
 sed 's/^/skipped: /' "$logs/skips"
 unknown=$(scripts/check-skips.sh <"$logs/skips")

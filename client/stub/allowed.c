@@ -75,6 +75,16 @@ unsigned nm_cpus_count(const struct nm_cpus *set)
     return count;
 }
 
+/* The manager reads there what this process has done: the kernel does not say who has set a mask. */
+static void show(const struct nm_cpus *set)
+{
+    char list[256];
+    char *shown = nm_stub_start()->allowed;
+    size_t room = shown ? nm_length(shown) : 0;
+    if (shown && nm_cpus_write(set, list, sizeof list) && nm_length(list) <= room)
+        nm_copy(shown, list, nm_length(list) + 1);
+}
+
 void nm_stub_narrowed(const void *mask, size_t bytes, enum nm_whose whose)
 {
     struct nm_cpus set = {{0}}, told;
@@ -86,6 +96,8 @@ void nm_stub_narrowed(const void *mask, size_t bytes, enum nm_whose whose)
     /* Whoever takes all that the user gave has taken nothing away. */
     bool all = list && nm_cpus_parse(list, &told) && has_all(&set, &told);
     uint32_t stamp = 0;
+    if (first && !child && !all)
+        show(&set);
     if (!all || child) {
         struct record *record = child ? NULL : whose == NM_OWN ? record_of(own_stamp) : NULL;
         stamp = record ? record->stamp : ++stamps;

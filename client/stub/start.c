@@ -61,6 +61,7 @@ static void look(char *const *envp)
             nm_equal(*entry, "GOMP_SPINCOUNT=300089"))
             save(*entry, &used, &count);
     start.saved = saved;
+    start.allowed = (char *)nm_variable(&environ ? environ : NULL, "NUMAESTRO_CPUS_ALL");
     const char *off = nm_variable(saved, "NUMAESTRO_OFF");
     start.off = off && *off && !nm_equal(off, "0");
 }

@@ -16,7 +16,7 @@
 #define NM_NAMES(PASSED, ASKED, OWN)                                                                                          \
     PASSED(dlclose) PASSED(gettid) PASSED(pkey_alloc) PASSED(pthread_attr_setaffinity_np) PASSED(pthread_cancel)              \
     PASSED(pthread_create) PASSED(pthread_exit) PASSED(pthread_kill) PASSED(pthread_mutexattr_setprotocol)                    \
-    PASSED(pthread_setschedparam) PASSED(pthread_sigmask) PASSED(pthread_sigqueue) PASSED(raise) PASSED(sched_getcpu)         \
+    PASSED(pthread_setschedparam) PASSED(pthread_sigmask) PASSED(pthread_sigqueue) PASSED(raise) PASSED(readv) PASSED(sched_getcpu)         \
     PASSED(sched_setparam) PASSED(sched_setscheduler) PASSED(sched_yield) PASSED(setegid) PASSED(seteuid) PASSED(setgid)      \
     PASSED(setgroups) PASSED(setregid) PASSED(setresgid) PASSED(setresuid) PASSED(setreuid) PASSED(setuid)                    \
     PASSED(sigaltstack) PASSED(sigprocmask) PASSED(sigsuspend) PASSED(sigtimedwait) PASSED(sigwait) PASSED(sigwaitinfo)       \
@@ -35,6 +35,7 @@ bool nm_stub_is_sealed(void);          /* this process has forbidden itself syst
 /* start.c: what this process was told when it began */
 struct nm_start {
     const char *stub; /* path of this file */
+    char *allowed;       /* where the kernel shows the value of NUMAESTRO_CPUS_ALL (/proc/PID/environ) */
     char *const *saved; /* entries `NUMAESTRO_…=…` of its environment, copied; ends with NULL */
     bool off;         /* its user wants neither it nor what it starts to be managed */
 };

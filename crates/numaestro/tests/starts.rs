@@ -100,7 +100,8 @@ fn a_program_that_has_come_with_the_stub_alone_gets_the_shim() {
     let _turn = turn();
     let Some(launcher) = program("gcc", "starts-static") else { skip!("gcc makes no static program") };
     let manager = Manager::started();
-    let words = |way| [&launcher, way, "kept", &any("starts-team"), "line", "a", "b c"].map(str::to_owned);
+    let team = any("starts-team");
+    let words = |way: &str| [launcher.as_str(), way, "kept", &team, "line", "a", "b c"].map(str::to_owned);
     let environment = manager.run(["env"]).stdout;
     let given = |command: &mut Command| {
         for entry in environment.lines().filter(|l| l.starts_with("NUMAESTRO_") || l.starts_with("LD_PRELOAD=")) {
