@@ -152,9 +152,5 @@ clean:
 	$(CARGO) clean
 	rm -rf build
 
-<<<<<<< HEAD
-.PHONY: help rust packages test-packages build binaries examples client kernels test-programs venv demo bench repro sim-bench test test-fresh test-numa spank test-slurm test-mpi \
-=======
-.PHONY: help rust packages test-packages build binaries examples client kernels test-programs venv demo bench repro sim-bench test test-quick test-numa spank test-slurm test-mpi \
->>>>>>> loop
+.PHONY: help rust packages test-packages build binaries examples client kernels test-programs venv demo bench repro sim-bench test test-quick test-fresh test-numa spank test-slurm test-mpi \
         test-containers check install uninstall deb wheel clean
