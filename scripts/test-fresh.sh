@@ -69,7 +69,7 @@ int main(void) {
     char line[4096];
     int shims = 0;
     FILE *maps = fopen("/proc/self/maps", "r");
-    while (maps && fgets(line, sizeof line, maps)) shims += strstr(line, "libnumaestro") != NULL;
+    while (maps && fgets(line, sizeof line, maps)) shims += strstr(line, "libnumaestro_shim") != NULL;
     fprintf(stderr, "%s\n", shims ? "with the shim" : "without the shim");
     return 0;
 }
@@ -84,8 +84,9 @@ manages() {
     own_program
     rm -f /tmp/managed
     typed "/tmp/own" >/tmp/plain
-    typed "$1 run -- /tmp/own 2>&1 >/dev/null" | tee /dev/stderr | grep -qx "with the shim"
-    typed "$1 run -- /tmp/own" >/tmp/managed
+    typed "$1 run -- /tmp/own" >/tmp/managed 2>/run/said || { cat /run/said; return 1; }
+    cat /run/said
+    grep -qx "with the shim" /run/said
     cmp /tmp/plain /tmp/managed
     typed "$1 stop"
     rm -f /tmp/own /tmp/own.c /tmp/plain /tmp/managed
