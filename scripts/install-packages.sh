@@ -36,6 +36,7 @@ has_podman() { command -v podman && command -v runc; }
 has_open_mpi() { links mpicc.openmpi c mpi.h && command -v mpirun.openmpi; }
 has_mpich() { links mpicc.mpich c mpi.h && command -v mpirun.mpich; }
 has_parallel() { parallel --version | grep GNU; }
+has_launchers() { command -v bwrap && command -v numactl && command -v hwloc-bind && command -v sudo && command -v fakeroot; }
 has_venv() { python3 -c 'import ensurepip, venv' 2>/dev/null; }
 
 required=() optional=() left_out=()
@@ -83,6 +84,10 @@ probe_all() {
     want "OpenBLAS with threads" "libopenblas0-pthread" has_file '/usr/lib*/*/openblas-pthread/libopenblas.so.0'
     want "BLIS with OpenMP" "libblis4-openmp" has_file '/usr/lib*/*/blis-openmp/libblis.so.4'
     want "musl-gcc" "musl-tools" command -v musl-gcc
+    want "sandboxes and launchers" "bubblewrap numactl hwloc-nox sudo fakeroot" has_launchers
+    want "jemalloc" "libjemalloc2" has_file '/usr/lib*/*/libjemalloc.so.2'
+    want "BusyBox" "busybox-static" command -v busybox
+    want "Charliecloud" "charliecloud-runtime" command -v ch-run
     want "aarch64 in an emulator" "gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user" has_aarch64
 }
 

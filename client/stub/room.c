@@ -16,7 +16,7 @@
 #define USUAL_BYTES (128u << 10) /* besides the stack */
 
 static struct kept {
-    _Atomic int32_t owner; /* the task that uses it; 0 = nobody */
+    _Atomic int32_t used; /* 0 = nobody uses it */
     void *_Atomic at;
 } kept[ROOMS];
 
@@ -26,23 +26,17 @@ static void *map(size_t bytes)
     return at < 0 && at > -4096 ? NULL : (void *)at;
 }
 
-static int32_t own_task(void)
-{
-    return (int32_t)nm_system3(SYS_gettid, 0, 0, 0);
-}
-
 static struct kept *take_kept(void)
 {
-    int32_t own = own_task();
     for (unsigned i = 0; i < ROOMS; i++) {
         int32_t nobody = 0;
-        if (!__atomic_compare_exchange_n((int32_t *)&kept[i].owner, &nobody, own, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        if (!__atomic_compare_exchange_n((int32_t *)&kept[i].used, &nobody, 1, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
             continue;
         if (!kept[i].at)
             kept[i].at = map(STACK_BYTES + USUAL_BYTES);
         if (kept[i].at)
             return &kept[i];
-        kept[i].owner = 0;
+        kept[i].used = 0;
         return NULL;
     }
     return NULL;
@@ -59,7 +53,7 @@ void *nm_room_take(struct nm_room *room, size_t bytes)
 void nm_room_leave(struct nm_room *room)
 {
     if (room->kept)
-        room->kept->owner = 0;
+        room->kept->used = 0;
     else if (room->at)
         nm_system3(SYS_munmap, room->at, room->bytes, 0);
 }
@@ -67,13 +61,13 @@ void nm_room_leave(struct nm_room *room)
 /* Before an exec. Who has failed leaves the room as usual. */
 void nm_room_hand_over(struct nm_room *room)
 {
-    if (room->kept && nm_stub_is_vfork_child() && !nm_stub_is_sealed())
-        nm_system3(SYS_set_tid_address, &room->kept->owner, 0, 0);
+    if (room->kept && !nm_stub_is_sealed() && nm_stub_is_vfork_child())
+        nm_system3(SYS_set_tid_address, &room->kept->used, 0, 0);
 }
 
 void nm_room_hand_back(struct nm_room *room)
 {
-    if (room->kept && nm_stub_is_vfork_child() && !nm_stub_is_sealed())
+    if (room->kept && !nm_stub_is_sealed() && nm_stub_is_vfork_child())
         nm_system3(SYS_set_tid_address, NULL, 0, 0);
 }
 

@@ -295,16 +295,33 @@ static bool is_loaded(const char *name)
     return false;
 }
 
-static bool brings_runtime(const char *file, int mode)
+struct question {
+    const char *file;
+    bool answer;
+};
+
+static void look_at_library(void *of)
 {
     extern char **environ __attribute__((weak));
+    struct question *question = of;
     char *const *variables = &environ ? environ : NULL;
     struct nm_search search = {
         .library_path = nm_variable(variables, "LD_LIBRARY_PATH"),
         .rules = nm_variable(variables, "NUMAESTRO_LIBRARIES"),
         .is_loaded = is_loaded,
     };
-    return file && !(mode & RTLD_NOLOAD) && nm_look_for_runtime(file, &search);
+    question->answer = nm_look_for_runtime(question->file, &search);
+}
+
+static bool brings_runtime(const char *file, int mode)
+{
+    struct nm_room room;
+    struct question question = {file, false};
+    if (!file || (mode & RTLD_NOLOAD) || sealed || !nm_room_take(&room, 0))
+        return false;
+    nm_room_run(&room, look_at_library, &question);
+    nm_room_leave(&room);
+    return question.answer;
 }
 
 /* An entry that no thread has decided yet leads there from now on. */

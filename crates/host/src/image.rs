@@ -63,8 +63,7 @@ pub fn look(path: &Path, library_path: Option<&OsStr>, rules: Option<&OsStr>) ->
     let Some(path) = text(path.as_os_str()) else {
         return Image { kind: Kind::Unknown, runtime: false, sanitizer: false };
     };
-    let search =
-        Search { library_path: pointer(&library_path), rules: pointer(&rules), is_loaded: std::ptr::null() };
+    let search = Search { library_path: pointer(&library_path), rules: pointer(&rules), is_loaded: std::ptr::null() };
     // SAFETY: the texts end with a zero and live until the call returns; the function keeps none of
     // them, and a search may have no `is_loaded`.
     let found = unsafe { nm_look_at_image(path.as_ptr(), &raw const search) };

@@ -3,8 +3,8 @@
 //! Pairs of programs that each ask for every processor, under plain Linux and under numaestro, turn
 //! by turn. A taste only: `numaestro bench coexec` measures with care.
 
-use crate::environment::OFF;
 use crate::cli::DemoArgs;
+use crate::environment::OFF;
 use crate::say::{self, Tone, paint};
 use anyhow::Context;
 use std::fmt::Write as _;

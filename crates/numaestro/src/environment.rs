@@ -218,7 +218,13 @@ mod tests {
 
     #[test]
     fn prepares_and_leaves_the_rest_alone() {
-        let mut it = environment(&["A=1", "odd entry", "OMP_PLACES=cores", "LD_PRELOAD=/x.so /old/libnumaestro_shim-1.so:/y.so", "A=2"]);
+        let mut it = environment(&[
+            "A=1",
+            "odd entry",
+            "OMP_PLACES=cores",
+            "LD_PRELOAD=/x.so /old/libnumaestro_shim-1.so:/y.so",
+            "A=2",
+        ]);
         it.prepare(
             Path::new("/run/attach"),
             "0-3",

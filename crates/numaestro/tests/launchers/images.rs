@@ -111,11 +111,11 @@ impl Images {
         let loader = loader_of(&built).unwrap_or_default();
         for (name, value) in [
             ("{dir}", self.open().to_str().expect("plain")),
-            ("{built}", &format!("{built} {ROUNDS}")),
-            ("{loader}", &loader),
+            ("{built}", format!("{built} {ROUNDS}").as_str()),
+            ("{loader}", loader.as_str()),
             ("{rounds}", ROUNDS),
-            ("{first}", &self.processors.0),
-            ("{last}", &self.processors.1),
+            ("{first}", self.processors.0.as_str()),
+            ("{last}", self.processors.1.as_str()),
         ] {
             filled = filled.replace(name, value);
         }

@@ -55,7 +55,8 @@ fn missing(kind: &Kind, images: &Images, words: &str) -> Option<String> {
     images.missing(words)
 }
 
-/// Runs a part of the table. Three at once where `copies` says so, else one and two.
+/// Runs a part of the table, three copies at once; with `NUMAESTRO_LAUNCHER_COPIES=1` also one and
+/// two. `NUMAESTRO_LAUNCHER` names the one kind that is wanted.
 fn compare(part_of_table: usize) {
     let _turn = turn();
     let manager = Manager::started();

@@ -74,7 +74,11 @@ const SANDBOXES: &[Kind] = &[
     kind("runuser", "root runuser", "runuser -u nobody -- {omp}"),
     kind("setpriv", "root setpriv", "setpriv --reuid=65534 --clear-groups -- {omp}"),
     kind("setpriv, no new rights", "setpriv", "setpriv --no-new-privs {omp}"),
-    kind("ch-run", "root setpriv ch-run", "setpriv --reuid=65534 --clear-groups ch-run {dir}/root -- /bin/omp {rounds}"),
+    kind(
+        "ch-run",
+        "root setpriv ch-run",
+        "setpriv --reuid=65534 --clear-groups ch-run {dir}/root -- /bin/omp {rounds}",
+    ),
     kind(
         "ch-run, another C library",
         "root setpriv ch-run",
@@ -95,7 +99,11 @@ const PARENTS: &[Kind] = &[
     kind("perl system", "perl", "perl -e 'exit(system(@ARGV) >> 8)' {omp}"),
     kind("perl exec", "perl", "perl -e 'exec @ARGV' {omp}"),
     kind("perl, empty environment", "perl", "perl -e '%ENV = (); exec @ARGV' {omp}"),
-    kind("python subprocess", "python3", "python3 -c 'import subprocess,sys; sys.exit(subprocess.call(sys.argv[1:]))' {omp}"),
+    kind(
+        "python subprocess",
+        "python3",
+        "python3 -c 'import subprocess,sys; sys.exit(subprocess.call(sys.argv[1:]))' {omp}",
+    ),
     kind(
         "python subprocess, no environment",
         "python3",
