@@ -135,6 +135,8 @@ session() {
     # What is given to others runs on their machines, however old these are.
     [ ! -e /run/elsewhere ] || check built_elsewhere manages /run/elsewhere/numaestro
     [ $built -eq 0 ] || return
+    # What a running manager has open is not what an installation leaves.
+    typed "target/release/numaestro stop || true"
     everything >/run/before
     if check make_install typed "$(as_root make install)"; then
         uses /usr/local numaestro installed 3
