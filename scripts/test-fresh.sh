@@ -16,10 +16,12 @@ newcomer=newcomer newcomer_id=1000 proxies="http_proxy https_proxy no_proxy"
 
 # ---- In a root: --session SUITE USER CLONE
 
+home_of_newcomer() { getent passwd $newcomer | cut -d : -f 6; }
+
 # typed COMMAND: as the newcomer, in the clone, with nothing of ours in the environment.
 typed() {
     local home=/root uid=0
-    [ "$who" = root ] || { home=/home/$newcomer uid=$(id -u $newcomer); }
+    [ "$who" = root ] || { home=$(home_of_newcomer) uid=$(id -u $newcomer); }
     local clean=(env -i "HOME=$home" "USER=$who" "LOGNAME=$who" "SHELL=/bin/bash" "TERM=dumb" "LANG=C.UTF-8" "CARGO_HOME=$CARGO_HOME"
         "PATH=$RUST_BIN:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
     for name in $proxies; do [ -z "${!name-}" ] || clean+=("$name=${!name}"); done
@@ -145,7 +147,7 @@ session() {
     fi
     [ "$who" = root ] && return
     if check make_install_home typed 'make install PREFIX=$HOME/.local'; then
-        uses /home/$newcomer/.local '$HOME/.local/bin/numaestro' home 1
+        uses "$(home_of_newcomer)/.local" '$HOME/.local/bin/numaestro' home 1
         check make_uninstall_home typed 'make uninstall PREFIX=$HOME/.local'
         check nothing_is_left_home nothing_is_left
     fi

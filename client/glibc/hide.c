@@ -1,8 +1,10 @@
-// Copies a library of glibc for the linker, as if it were of glibc 2.17: a name whose default version is newer gets its newest
-// version up to 2.17 as the default (dlsym of 2.34 that of 2.2.5), and a name without one is not found by the linker at all. A
-// program that is linked against the copy asks the loader for no newer version.
-//   hide LIBRARY COPY
-// Only the bits in the table of versions change that say which version a name without one means. Programs never load the copy.
+/* hide.c - Copies a library of glibc for the linker, as if it were of glibc 2.17: a name whose
+ * default version is newer gets its newest version up to 2.17 as the default (dlsym of 2.34 that
+ * of 2.2.5), and a name without one is not found by the linker at all. A program that is linked
+ * against the copy asks the loader for no newer version. hide LIBRARY COPY Only the bits in the
+ * table of versions change that say which version a name without one means. Programs never load
+ * the copy.
+ */
 #include <elf.h>
 #include <stdbool.h>
 #include <stdio.h>

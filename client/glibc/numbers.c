@@ -1,4 +1,6 @@
-// The headers of glibc 2.38 and newer rename these to functions that know binary digits (0b1) too. Nobody here reads any.
+/* numbers.c - The headers of glibc 2.38 and newer rename these to functions that know binary
+ * digits (0b1) too. Nobody here reads any.
+ */
 #include "old.h"
 
 long strtol(const char *, char **, int);

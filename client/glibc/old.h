@@ -1,4 +1,6 @@
-// How a function of glibc is named that is wanted by an old version: the first of this architecture, or for one that came later another.
+/* old.h - the name by which a function of glibc is wanted in an old version: the first of this
+ * architecture, or for one that came later another.
+ */
 #pragma once
 
 #if defined __x86_64__

@@ -1,5 +1,7 @@
-// Since glibc 2.34 the start object of a program leaves its constructors to the C library. An older one runs only those that it is
-// told of: so it is told. A newer one takes that for a program that was linked long ago, and runs them in the same way.
+/* start.c - Since glibc 2.34 the start object of a program leaves its constructors to the C
+ * library. An older one runs only those that it is told of: so it is told. A newer one takes
+ * that for a program that was linked long ago, and runs them in the same way.
+ */
 #include "old.h"
 
 #include <stddef.h>

@@ -1,4 +1,6 @@
-// Before glibc 2.33 programs had these functions in themselves, and the library had ones that are told the form of the result.
+/* stat.c - Before glibc 2.33 programs had these functions in themselves, and the library had
+ * ones that are told the form of the result.
+ */
 #include "old.h"
 
 #if defined __x86_64__

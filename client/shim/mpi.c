@@ -11,7 +11,7 @@
  * That delays polls, and changes nothing else: the order of messages, and so of reductions, is
  * MPI's own. A sleep ends by itself, so no rank waits for us.
  */
-#include "pace.h"
+#include "wait.h"
 #include "whole.h"
 
 #include <dlfcn.h>
@@ -21,167 +21,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
-#include <time.h>
 #include <unistd.h>
-
-/* Polls in vain until each one is measured, if others lack processors: a message that comes sooner
- * costs as much as without us. */
-#define POLLS 32u
-/* Polling in vain until the first sleep: so long, and so often where polls are slow. A message that
- * comes sooner finds the rank awake, as without us. Who works may test for messages a hundred times
- * between two pieces of work. */
-#define PATIENCE_NS 200000u
-#define PATIENCE_POLLS 256u
-/* A sleep is so small a part of the wait so far, and at most this; the kernel adds some 50 us. Who
- * has waited for long needs no quick answer, and each awakening takes time from the thread that
- * computes there. Between two sleeps it polls so often, and once more each second time: so no loop
- * of a program always works when it has just slept. */
-#define SLEEP_PART 16u
-#define SLEEP_NS_MOST 1000000u
-#define POLLS_AWAKE 8u
-/* From the end of a poll to the beginning of the next one MPI does next to nothing. A thread that
- * takes more than a little work (pace.h) may have done something, such as a piece of work in a loop
- * around MPI_Test. It may also have been interrupted: below some hypervisors that happens each 60 us,
- * for some microseconds. So it has to be patient for so many times as long again. Who works for
- * an eighth of its time or more never sleeps, and a longer piece of work ends the wait. Right after
- * a sleep caches are cold, and next to nothing takes so many times as long. */
-#define AGAIN 8u
-#define COLD 16u
-/* A wait that ends without a message of UCX was for another kind of messages, or a mere interrupt
- * has ended it. After so many in turn UCX is not where this rank's messages come from. One with more
- * sleeps does not count: its message came late by a small part of the wait. */
-#define UNHEARD_MOST 16u
-#define UNHEARD_SLEEPS 16u
-
-/* The wait of one thread. */
-static __thread struct {
-    uint32_t polls;      /* in vain, up to POLLS: from then on they are measured */
-    uint32_t awake;      /* measured polls since patience ended, or since a sleep: 0 right after it */
-    uint32_t sleeps;     /* in this wait */
-    uint64_t patient_ns; /* time of polling in vain, as far as patience asks for it */
-    uint64_t waited_ns;  /* its time of polling in vain, and of sleeping in between */
-    uint64_t began_ns;   /* the beginning of this poll */
-    uint64_t ended_ns;   /* the end of the poll before it, or of the sleep after that */
-    bool inside;         /* in a poll of Open MPI */
-    bool in_vain;        /* that poll has ended with a yield, so it has found nothing */
-    bool has_read;       /* but it has read from a socket */
-    uint32_t unheard;    /* waits without a message, since the latest one; UNHEARD_MOST before any */
-} wait __attribute__((tls_model("initial-exec"))) = {.unheard = UNHEARD_MOST};
-
-/* Somebody lacks processors, and could get those of this program: not of one inside a region, where
- * its team computes. The manager's word expires, because there may be no manager any more. */
-static bool is_wanted(uint64_t now)
-{
-    struct numaestro_page *page = nm_client.page;
-    return nm_client.attached && !nm_client.alone && !(nm_client.flags & NM_FLAG_RELEASED) &&
-           now < atomic_load_explicit(&page->manager.wanted_until_ns, memory_order_relaxed) &&
-           !atomic_load_explicit(&page->root.in_region, memory_order_relaxed);
-}
-
-/* By a raw system call: a thread cannot be cancelled where MPI polls. The manager reads the number
- * of sleeps, and does not have to find the wait out. */
-static void sleep_ns(uint64_t ns)
-{
-    int saved = errno;
-    struct timespec time = {0, (long)ns};
-    atomic_fetch_add_explicit(&nm_client.page->root.sleeps, 1, memory_order_relaxed);
-    syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &time, NULL);
-    errno = saved;
-}
-
-/* A poll begins. */
-static inline void begin_poll(void)
-{
-    if (NM_UNLIKELY(wait.polls == POLLS))
-        wait.began_ns = nm_now_ns();
-}
-
-static void begin_wait(void)
-{
-    wait.polls = wait.awake = wait.sleeps = 0;
-    wait.patient_ns = wait.waited_ns = 0;
-}
-
-static uint64_t least(uint64_t one, uint64_t other)
-{
-    return one < other ? one : other;
-}
-
-/* The thread was outside of polls for longer than MPI alone is, by so much. The clock is read once
- * in between, and may take twice its usual time. */
-static uint64_t beyond(uint64_t outside, const struct nm_pace *pace)
-{
-    bool has_just_slept = wait.sleeps && wait.awake == 0;
-    uint64_t nothing = (2 * pace->clock_ns + pace->little_ns) * (has_just_slept ? COLD : 1);
-    return outside > nothing ? outside - nothing : 0;
-}
-
-/* A measured poll has ended in vain. `may_sleep`: asked before a sleep. `hears`: every message shows
- * in polls; else one may show in the time between two. */
-static __attribute__((noinline)) void measure(bool (*may_sleep)(void), bool hears)
-{
-    struct nm_pace pace = nm_pace();
-    uint64_t now = nm_now_ns(), outside = wait.began_ns - wait.ended_ns, took = now - wait.ended_ns;
-    uint64_t again = AGAIN * beyond(outside, &pace);
-    if (again && wait.sleeps && wait.sleeps <= UNHEARD_SLEEPS && wait.unheard < UNHEARD_MOST)
-        wait.unheard++;
-    if (again >= PATIENCE_NS) {
-        begin_wait();
-        return;
-    }
-    wait.ended_ns = now;
-    wait.waited_ns += took;
-    if (again)
-        wait.patient_ns -= least(again, wait.patient_ns);
-    else
-        wait.patient_ns += least(took, PATIENCE_NS / PATIENCE_POLLS + 2 * pace.clock_ns);
-    wait.patient_ns = least(wait.patient_ns, PATIENCE_NS);
-    if (wait.patient_ns < PATIENCE_NS || ++wait.awake < POLLS_AWAKE + (wait.sleeps & 1))
-        return;
-    wait.awake = 1;
-    if (!is_wanted(now) || !(hears || wait.unheard < UNHEARD_MOST) || !may_sleep())
-        return;
-    sleep_ns(least(wait.waited_ns / SLEEP_PART, SLEEP_NS_MOST));
-    wait.sleeps++;
-    wait.awake = 0;
-    wait.ended_ns = nm_now_ns();
-    wait.waited_ns += wait.ended_ns - now;
-}
-
-/* A rank whose regions have one thread has not attached so far: it had nothing to lend. It needs no
- * helper either. */
-static void attach_waiting(void)
-{
-    if (!nm_client.attached && !nm_client.tried && nm_roots() > 0 && nm_attach(false))
-        nm_adopt(true);
-}
-
-static __attribute__((noinline)) void begin_measuring(void)
-{
-    attach_waiting();
-    wait.ended_ns = nm_now_ns();
-    if (!is_wanted(wait.ended_ns)) {
-        wait.polls = 0;
-        return;
-    }
-    nm_pace();
-    wait.ended_ns = nm_now_ns();
-}
-
-static inline void found_nothing(bool (*may_sleep)(void), bool hears)
-{
-    if (NM_UNLIKELY(wait.polls == POLLS))
-        measure(may_sleep, hears);
-    else if (NM_UNLIKELY(++wait.polls == POLLS))
-        begin_measuring();
-}
-
-static inline void found_something(void)
-{
-    wait.unheard = 0;
-    if (wait.polls)
-        begin_wait();
-}
 
 /* The user's word, and its row in the status. */
 static bool is_left(const char *path)
@@ -242,12 +82,12 @@ static bool always(void)
  * and what it finds says nothing of the outer one. */
 static __attribute__((noinline)) long poll_inside(long (*poll)(void))
 {
-    bool outer = wait.in_vain;
-    wait.in_vain = false;
+    bool outer = nm_wait.in_vain;
+    nm_wait.in_vain = false;
     long answer = poll();
-    if (wait.in_vain && open_mpi_yields)
+    if (nm_wait.in_vain && open_mpi_yields)
         syscall(SYS_sched_yield);
-    wait.in_vain = outer;
+    nm_wait.in_vain = outer;
     return answer;
 }
 
@@ -262,21 +102,21 @@ SHIM_EXPORT long opal_progress(void)
     }
     if (!open_mpi_sleeps)
         return poll();
-    if (wait.inside)
+    if (nm_wait.inside)
         return poll_inside(poll);
-    begin_poll();
-    wait.inside = true;
-    wait.in_vain = wait.has_read = false;
+    nm_wait_poll();
+    nm_wait.inside = true;
+    nm_wait.in_vain = nm_wait.has_read = false;
     long answer = poll();
-    wait.inside = false;
-    if (wait.in_vain && !wait.has_read)
-        found_nothing(always, true);
+    nm_wait.inside = false;
+    if (nm_wait.in_vain && !nm_wait.has_read)
+        nm_wait_in_vain(always, true);
     else
-        found_something();
-    if (NM_UNLIKELY(open_mpi_yields && wait.in_vain)) {
+        nm_wait_heard();
+    if (NM_UNLIKELY(open_mpi_yields && nm_wait.in_vain)) {
         syscall(SYS_sched_yield);
-        if (wait.polls == POLLS)
-            wait.ended_ns = nm_now_ns();
+        if (nm_wait.polls == NM_WAIT_POLLS)
+            nm_wait.ended_ns = nm_now_ns();
     }
     return answer;
 }
@@ -284,9 +124,9 @@ SHIM_EXPORT long opal_progress(void)
 /* A poll in vain has come to its end: it does without this yield. */
 bool nm_mpi_yields_in_vain(void)
 {
-    if (NM_LIKELY(!wait.inside))
+    if (NM_LIKELY(!nm_wait.inside))
         return false;
-    wait.in_vain = true;
+    nm_wait.in_vain = true;
     return true;
 }
 
@@ -300,8 +140,8 @@ SHIM_EXPORT ssize_t readv(int file, const struct iovec *parts, int count)
         errno = saved;
     }
     ssize_t size = real(file, parts, count);
-    if (NM_UNLIKELY(wait.inside) && size > 0)
-        wait.has_read = true;
+    if (NM_UNLIKELY(nm_wait.inside) && size > 0)
+        nm_wait.has_read = true;
     return size;
 }
 
@@ -413,15 +253,15 @@ static inline struct caller caller_at(uintptr_t address)
 SHIM_EXPORT unsigned ucp_worker_progress(void *worker)
 {
     struct caller caller = caller_at((uintptr_t)__builtin_return_address(0));
-    if (caller.sleeps && !wait.inside)
-        begin_poll();
+    if (caller.sleeps && !nm_wait.inside)
+        nm_wait_poll();
     unsigned found = caller.poll ? caller.poll(worker) : 0;
-    if (!caller.sleeps || wait.inside)
+    if (!caller.sleeps || nm_wait.inside)
         return found;
     if (found)
-        found_something();
+        nm_wait_heard();
     else
-        found_nothing(mpich_may_sleep, false);
+        nm_wait_in_vain(mpich_may_sleep, false);
     return found;
 }
 

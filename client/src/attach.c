@@ -87,8 +87,8 @@ __attribute__((constructor)) static void read_places(void)
         strcpy(first_place, own_places[run && is_directory(run, true) ? 0 : is_directory(usual, true) ? 1 : 2]);
 }
 
-/* The processors that the program may have: as `run` tells it, read once at load like the path, or as
- * the manager tells it, which has seen who has bound the program since. */
+/* The processors that the program may have: as `run` tells it, read once at load like the path,
+ * or as the manager tells it, which has seen who has bound the program since. */
 static struct nm_cpuset original;
 static bool has_original;
 /* The mask that the program began with, where nobody told it more: in containers, no `run` does. */

@@ -1,18 +1,20 @@
-/* pins.c - says which masks of this process's threads are ours, for everybody here who moves threads.
- * Any other mask is a pin: the program, a library, a launcher or its user has put the thread there,
- * and nobody of ours moves it. The manager goes by the same rule (crates/daemon/src/masks.rs).
+/* pins.c - says which masks of this process's threads are ours, for everybody here who moves
+ * threads. Any other mask is a pin: the program, a library, a launcher or its user has put the
+ * thread there, and nobody of ours moves it. The manager goes by the same rule
+ * (crates/daemon/src/masks.rs).
  *
  * A mask is ours if it is one of these:
  * 1. a set that we have put threads on, and that may still be in force for some, or what the kernel
  *    made of it; the mask that the process began with is one;
  * 2. what the shim made of a mask that a pool asked for, which could not know better (sizing.c);
- * 3. a set with every processor that the program may have: who takes everything is bound to nothing.
+ * 3. a set with every processor that the program may have: who takes everything is bound to
+ *    nothing.
  *
- * But it is a pin also then, if the thread has set it by a call that we have seen, or it was found to
- * be a pin before, and is the same now.
+ * But it is a pin also then, if the thread has set it by a call that we have seen, or it was
+ * found to be a pin before, and is the same now.
  *
- * No locks: a thread may be in here while a signal handler or a fork comes. A race may let a thread be
- * taken for ours that has been pinned at this moment.
+ * No locks: a thread may be in here while a signal handler or a fork comes. A race may let a
+ * thread be taken for ours that has been pinned at this moment.
  */
 #include "client.h"
 

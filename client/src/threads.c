@@ -138,9 +138,9 @@ static void settled(const struct nm_cpuset *set)
     nm_masks_settled(set, known ? &made : set);
 }
 
-/* Puts every thread of this process onto `set`, except pins, and virtual processors that have a PU of
- * their own. A thread created meanwhile inherits its creator's set, old or new, so the function walks the
- * list again until it stops growing. Without /proc only the caller moves. */
+/* Puts every thread of this process onto `set`, except pins, and virtual processors that have a
+ * PU of their own. A thread created meanwhile inherits its creator's set, old or new, so the
+ * function walks the list again until it stops growing. Without /proc only the caller moves. */
 void nm_move_threads(const struct nm_cpuset *set)
 {
     unsigned bytes = used_bytes(set);

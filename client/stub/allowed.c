@@ -75,7 +75,8 @@ unsigned nm_cpus_count(const struct nm_cpus *set)
     return count;
 }
 
-/* The manager reads there what this process has done: the kernel does not say who has set a mask. */
+/* The manager reads there what this process has done: the kernel does not say who has set a
+ * mask. */
 static void show(const struct nm_cpus *set)
 {
     char list[256];

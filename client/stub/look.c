@@ -13,7 +13,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#define PATH_BYTES 1024u
 #define NAME_BYTES 256u
 #define HEADERS_MAX 32u
 #define DYNAMIC_MAX 512u
@@ -24,12 +23,8 @@
 
 #if defined(__x86_64__)
 #define MACHINE EM_X86_64
-#define CACHE_FLAGS 0x0303u
-static const char *const usual[] = {"/lib/x86_64-linux-gnu/", "/usr/lib/x86_64-linux-gnu/", "/lib64/", "/usr/lib64/", "/lib/", "/usr/lib/"};
 #else
 #define MACHINE EM_AARCH64
-#define CACHE_FLAGS 0x0a03u
-static const char *const usual[] = {"/lib/aarch64-linux-gnu/", "/usr/lib/aarch64-linux-gnu/", "/lib64/", "/usr/lib64/", "/lib/", "/usr/lib/"};
 #endif
 
 /* Runtimes, by parts of their files' names. */
@@ -102,16 +97,6 @@ static bool is_plain(const char *name)
         if (nm_after(name, plain[i]))
             return true;
     return false;
-}
-
-static long open_file(const char *path)
-{
-    return nm_system4(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
-}
-
-static void close_file(long fd)
-{
-    nm_system3(SYS_close, fd, 0, 0);
 }
 
 /* Reads all of it, or says false. */
@@ -212,7 +197,7 @@ static void read_dynamic(struct file *file)
 /* Opens a library; false if it is none of ours. */
 static bool open_library(struct file *file, const char *path)
 {
-    file->fd = open_file(path);
+    file->fd = nm_open_file(path);
     if (file->fd < 0)
         return false;
     if (read_at(file->fd, &file->head, sizeof file->head, 0) && nm_after((const char *)file->head.e_ident, "\x7f" "ELF") &&
@@ -220,133 +205,7 @@ static bool open_library(struct file *file, const char *path)
         read_dynamic(file);
         return true;
     }
-    close_file(file->fd);
-    return false;
-}
-
-/* Places of libraries. Each fills `out` with the path of a file that can be opened. */
-
-static bool try_in(const char *directory, size_t length, const char *origin, const char *name, char *out)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < length;) {
-        size_t skip = 0;
-        if (directory[i] == '$' && nm_after(directory + i, "$ORIGIN"))
-            skip = 7;
-        else if (directory[i] == '$' && nm_after(directory + i, "${ORIGIN}"))
-            skip = 9;
-        if (skip && origin) {
-            size_t origin_length = (size_t)(nm_base(origin) - origin);
-            /* Without the slash; a program that was named without one lies here. */
-            const char *from = origin_length > 0 ? origin : "./";
-            origin_length = origin_length > 1 ? origin_length - 1 : 1;
-            if (n + origin_length >= PATH_BYTES)
-                return false;
-            nm_copy(out + n, from, origin_length);
-            n += origin_length;
-            i += skip;
-        } else {
-            if (n + 1 >= PATH_BYTES)
-                return false;
-            out[n++] = directory[i++];
-        }
-    }
-    size_t name_length = nm_length(name);
-    if (n == 0 || n + name_length + 2 > PATH_BYTES)
-        return false;
-    if (out[n - 1] != '/')
-        out[n++] = '/';
-    nm_copy(out + n, name, name_length + 1);
-    return nm_system4(SYS_faccessat, AT_FDCWD, out, 4 /* R_OK */, 0) == 0;
-}
-
-static bool try_list(const char *list, const char *origin, const char *name, char *out)
-{
-    while (list && *list) {
-        size_t length = 0;
-        while (list[length] && list[length] != ':' && list[length] != ';')
-            length++;
-        if (try_in(list, length, origin, name, out))
-            return true;
-        list += length + (list[length] != 0);
-    }
-    return false;
-}
-
-/* The loader's cache, in the form that glibc has written since 2.2: a head, rows, strings. */
-struct cache_head {
-    char magic[20]; /* "glibc-ld.so.cache1.1" */
-    uint32_t count;
-    uint32_t strings;
-    uint32_t unused[5];
-};
-struct cache_row {
-    int32_t flags;
-    uint32_t key, value, os;
-    uint64_t hardware;
-};
-
-static bool find_in_cache(const char *cache, size_t bytes, const char *name, char *out)
-{
-    const struct cache_head *head = (const void *)cache;
-    /* An older part may stand before. */
-    for (size_t at = 0; at + sizeof *head <= bytes; at += 4) {
-        head = (const void *)(cache + at);
-        if (nm_after(head->magic, "glibc-ld.so.cache1.1"))
-            break;
-        if (at > 0 && !nm_after(cache, "ld.so-1.7.0"))
-            return false;
-        head = NULL;
-    }
-    if (!head)
-        return false;
-    const char *base = (const char *)head;
-    const struct cache_row *rows = (const void *)(head + 1);
-    size_t room = bytes - (size_t)(base - cache);
-    if (head->count > (room - sizeof *head) / sizeof *rows)
-        return false;
-    for (uint32_t i = 0; i < head->count; i++) {
-        const struct cache_row *row = &rows[i];
-        if (row->key >= room || row->value >= room || (uint32_t)row->flags != CACHE_FLAGS || row->hardware != 0)
-            continue;
-        if (!nm_equal(base + row->key, name))
-            continue;
-        size_t length = nm_length(base + row->value);
-        if (length >= PATH_BYTES)
-            return false;
-        nm_copy(out, base + row->value, length + 1);
-        return true;
-    }
-    return false;
-}
-
-static bool try_cache(const char *name, char *out)
-{
-    long fd = open_file("/etc/ld.so.cache");
-    if (fd < 0)
-        return false;
-    long bytes = nm_system3(SYS_lseek, fd, 0, 2 /* SEEK_END */);
-    /* One more zero ends its last text. */
-    long at = bytes > (long)sizeof(struct cache_head)
-                  ? nm_system(SYS_mmap, 0, bytes + 1, PROT_READ, MAP_PRIVATE, fd, 0)
-                  : -1;
-    close_file(fd);
-    if (at < 0 && at > -4096)
-        return false;
-    bool found = find_in_cache((const char *)at, (size_t)bytes, name, out);
-    nm_system3(SYS_munmap, at, bytes + 1, 0);
-    return found;
-}
-
-static bool find_library(const char *name, const char *run_path, const char *origin, const struct nm_search *search, char *out)
-{
-    if (nm_contains(name, "/"))
-        return try_in(name, (size_t)(nm_base(name) - name), origin, nm_base(name), out);
-    if (try_list(run_path, origin, name, out) || try_list(search->library_path, origin, name, out) || try_cache(name, out))
-        return true;
-    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
-        if (try_in(usual[i], nm_length(usual[i]), NULL, name, out))
-            return true;
+    nm_close_file(file->fd);
     return false;
 }
 
@@ -380,7 +239,7 @@ static __attribute__((noinline)) void walk_library(struct walk *walk, const char
     struct file file;
     if (depth < DEPTH_MAX && open_library(&file, path)) {
         walk_file(walk, &file, path, depth + 1);
-        close_file(file.fd);
+        nm_close_file(file.fd);
     }
 }
 
@@ -394,8 +253,8 @@ static void walk_needed(struct walk *walk, const char *name, const char *run_pat
         return;
     if (walk->search->is_loaded && walk->search->is_loaded(name))
         return;
-    char path[PATH_BYTES];
-    if (find_library(name, run_path, origin, walk->search, path))
+    char path[NM_SEARCH_BYTES];
+    if (nm_find_library(name, run_path, origin, walk->search, path))
         walk_library(walk, path, depth);
 }
 
@@ -421,7 +280,8 @@ bool nm_look_for_runtime(const char *file, const struct nm_search *search)
 
 /* Images */
 
-/* What is not a regular file is not opened: a device may act, and a pipe may wake who waits for it. */
+/* What is not a regular file is not opened: a device may act, and a pipe may wake who waits for
+ * it. */
 static bool is_file(const char *path, struct stat *status)
 {
     return nm_system4(SYS_newfstatat, AT_FDCWD, path, status, 0) == 0 && S_ISREG(status->st_mode);
@@ -494,7 +354,7 @@ struct nm_image nm_look_at_image(const char *path, const struct nm_search *searc
         } begin;
         struct file file;
         struct stat status;
-        if (!is_file(path, &status) || (file.fd = open_file(path)) < 0)
+        if (!is_file(path, &status) || (file.fd = nm_open_file(path)) < 0)
             break;
         long got = nm_system4(SYS_pread64, file.fd, &begin, sizeof begin, 0);
         if (got >= (long)sizeof begin.head && nm_after(begin.line, "\x7f" "ELF")) {
@@ -503,10 +363,10 @@ struct nm_image nm_look_at_image(const char *path, const struct nm_search *searc
                 image.kind = NM_IMAGE_SETID;
             else
                 look_at_elf(&image, &file, path, search);
-            close_file(file.fd);
+            nm_close_file(file.fd);
             break;
         }
-        close_file(file.fd);
+        nm_close_file(file.fd);
         if (got <= 0)
             break;
         image.script = 1;

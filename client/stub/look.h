@@ -37,6 +37,14 @@ struct nm_search {
 struct nm_image nm_look_at_image(const char *path, const struct nm_search *search);
 /* At the library that `dlopen` would load. */
 bool nm_look_for_runtime(const char *file, const struct nm_search *search);
+/* search.c */
+#define NM_SEARCH_BYTES 1024u
+long nm_open_file(const char *path); /* a descriptor, or a negative number */
+void nm_close_file(long fd);
+/* Fills `out` (NM_SEARCH_BYTES) with the path of a file that can be opened. `origin`: the file that
+ * needs it. */
+bool nm_find_library(const char *name, const char *run_path, const char *origin, const struct nm_search *search, char *out);
+
 /* Whether a file of this name is, by its name, a runtime that the shim serves. */
 bool nm_is_runtime_name(const char *path, const char *rules);
 

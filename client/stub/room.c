@@ -3,9 +3,9 @@
  * A thread may have 16 KiB of stack and a handler of signals less, and to start a program needs
  * little of it. To look at the program needs more. So this happens on a stack of ours.
  *
- * Signals are blocked on it: a handler must find the stack that its program has made. A room is kept
- * for the next call. A child of vfork that becomes another program gives its room back to its
- * parent by the kernel's hand: the kernel writes a zero where such a child has asked for it.
+ * Signals are blocked on it: a handler must find the stack that its program has made. A room is
+ * kept for the next call. A child of vfork that becomes another program gives its room back to
+ * its parent by the kernel's hand: the kernel writes a zero where such a child has asked for it.
  */
 #include "stub.h"
 

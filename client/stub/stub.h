@@ -27,9 +27,13 @@
     OWN(numaestro_request) OWN(numaestro_vp_claim) OWN(numaestro_vp_handoff) OWN(numaestro_vp_info)                           \
     OWN(numaestro_vp_preempted) OWN(numaestro_vp_register) OWN(numaestro_vp_release) OWN(numaestro_wait_change)
 
-/* table.c */
+/* next.c */
+struct link_map;
+const struct link_map *nm_stub_own_map(void);                                 /* of the stub; NULL if nobody says */
+void *nm_stub_symbol_in(const struct link_map *map, const char *name); /* the default version of what an object defines */
 void *nm_stub_next(const char *name); /* the definition after the stub's; NULL if there is none */
 
+/* table.c */
 bool nm_stub_is_sealed(void);          /* this process has forbidden itself system calls */
 
 /* start.c: what this process was told when it began */
@@ -59,7 +63,8 @@ void nm_room_hand_back(struct nm_room *room);
 struct nm_cpus {
     uint64_t words[NM_CPU_WORDS];
 };
-/* This process has put a thread on these processors: the one that calls, its first one, or another. */
+/* This process has put a thread on these processors: the one that calls, its first one, or
+ * another. */
 enum nm_whose { NM_OWN, NM_FIRST_THREADS, NM_ANOTHERS };
 void nm_stub_narrowed(const void *mask, size_t bytes, enum nm_whose whose);
 bool nm_stub_own_allowed(struct nm_cpus *out); /* the narrower set of this thread; it goes to what it starts */

@@ -41,86 +41,6 @@ void *_Atomic nm_stub_nexts[NAMES] __attribute__((visibility("hidden")));
 
 void nm_stub_syscall(void) __attribute__((visibility("hidden"))); /* as syscall(), but for one number */
 
-/* Looking up */
-
-static const void *absolute(const struct link_map *map, ElfW(Addr) address)
-{
-    return (const void *)(address < map->l_addr ? address + map->l_addr : address);
-}
-
-static uint32_t hash_of(const char *name)
-{
-    uint32_t hash = 5381;
-    for (; *name; name++)
-        hash = hash * 33 + (unsigned char)*name;
-    return hash;
-}
-
-static void *value_of(const struct link_map *map, const ElfW(Sym) *symbol)
-{
-    uintptr_t value = map->l_addr + symbol->st_value;
-    if (ELF64_ST_TYPE(symbol->st_info) == STT_GNU_IFUNC)
-        return ((void *(*)(void))value)();
-    return (void *)value;
-}
-
-/* The default version of a symbol that an object defines. */
-static void *symbol_in(const struct link_map *map, const char *name)
-{
-    const ElfW(Sym) *symbols = NULL;
-    const char *strings = NULL;
-    const uint32_t *table = NULL;
-    const uint16_t *versions = NULL;
-    for (const ElfW(Dyn) *d = map->l_ld; d && d->d_tag != DT_NULL; d++) {
-        if (d->d_tag == DT_SYMTAB)
-            symbols = absolute(map, d->d_un.d_ptr);
-        else if (d->d_tag == DT_STRTAB)
-            strings = absolute(map, d->d_un.d_ptr);
-        else if (d->d_tag == DT_GNU_HASH)
-            table = absolute(map, d->d_un.d_ptr);
-        else if (d->d_tag == DT_VERSYM)
-            versions = absolute(map, d->d_un.d_ptr);
-    }
-    if (!symbols || !strings || !table || table[0] == 0)
-        return NULL;
-    uint32_t hash = hash_of(name), bloom_words = table[2];
-    const uint64_t *bloom = (const uint64_t *)(table + 4);
-    const uint32_t *buckets = (const uint32_t *)(bloom + bloom_words), *chain = buckets + table[0];
-    uint64_t word = bloom[hash / 64 % bloom_words];
-    if (!(word >> hash % 64 & word >> (hash >> table[3]) % 64 & 1))
-        return NULL;
-    uint32_t at = buckets[hash % table[0]];
-    for (; at >= table[1]; at++) {
-        uint32_t found = chain[at - table[1]];
-        const ElfW(Sym) *symbol = &symbols[at];
-        if ((found | 1) == (hash | 1) && symbol->st_shndx != SHN_UNDEF && symbol->st_value != 0 &&
-            !(versions && versions[at] & 0x8000) && nm_equal(strings + symbol->st_name, name))
-            return value_of(map, symbol);
-        if (found & 1)
-            break;
-    }
-    return NULL;
-}
-
-static const struct link_map *own_map(void)
-{
-    const struct link_map *map = &_r_debug ? _r_debug.r_map : NULL;
-    while (map && map->l_addr != (ElfW(Addr))__ehdr_start)
-        map = map->l_next;
-    return map;
-}
-
-void *nm_stub_next(const char *name)
-{
-    const struct link_map *map = own_map();
-    for (map = map ? map->l_next : NULL; map; map = map->l_next) {
-        void *found = symbol_in(map, name);
-        if (found)
-            return found;
-    }
-    return dlsym ? dlsym(RTLD_NEXT, name) : NULL;
-}
-
 /* For the shim, which may lie behind everything. */
 STUB_EXPORT void *numaestro_next(const char *name)
 {
@@ -177,7 +97,7 @@ static bool is_shim_name(const char *path)
 
 static const struct link_map *shim_map(void)
 {
-    const struct link_map *map = own_map();
+    const struct link_map *map = nm_stub_own_map();
     while (map && !is_shim_name(map->l_name))
         map = map->l_next;
     return map;
@@ -187,7 +107,7 @@ static const struct link_map *shim_map(void)
 static void settle(const struct link_map *map)
 {
     for (unsigned at = 0; at < NAMES; at++) {
-        void *found = map ? symbol_in(map, names[at]) : NULL;
+        void *found = map ? nm_stub_symbol_in(map, names[at]) : NULL;
         /* Those that are decided at each call are decided at each call. */
         nm_stub_table[at] = found ? found : next_of(at);
     }
@@ -248,7 +168,7 @@ static bool is_allocator(const void *caller)
     const struct link_map *map = &_r_debug ? _r_debug.r_map : NULL;
     while (map && map->l_addr != place.base)
         map = map->l_next;
-    return map && symbol_in(map, "malloc") && !symbol_in(map, "__libc_start_main");
+    return map && nm_stub_symbol_in(map, "malloc") && !nm_stub_symbol_in(map, "__libc_start_main");
 }
 
 /* Calls that narrow this process, as long as the shim is not there to see them. */

@@ -1,7 +1,7 @@
 /* Starts another program in every way that the C library knows, or is the program that is started.
  *
- *   starts tell                         says what is in this process, and what numaestro has told it
- *   starts line WORD...                 says how it was started: words, names, descriptors; ends with 7
+ * starts tell says what is in this process, and what numaestro has told it starts line WORD...
+ * says how it was started: words, names, descriptors; ends with 7
  *   starts late FILE SECONDS            opens a library that brings OpenMP, and uses it
  *   starts WAY WITH PROGRAM WORD...     starts the program and ends as it ends
  *

@@ -1,6 +1,7 @@
 //! Builds what the command carries inside it: stub and shim from the C sources of `client/`, for
 //! `src/shim.rs`, and the programs of the demo from `kernels/`, for `src/demo.rs`.
 
+use std::fmt::Write;
 use std::hash::{DefaultHasher, Hasher};
 use std::path::Path;
 use std::process::Command;
@@ -70,7 +71,7 @@ fn demo(out: &Path, kernels: &Path, flags: &Path) {
         let program = build.join(compiler).join(name);
         if program.exists() {
             let bytes = format!("include_bytes!({:?})", program.display().to_string());
-            list += &format!("({compiler:?}, {runtime:?}, {name:?}, {what:?}, {bytes}),\n");
+            writeln!(list, "({compiler:?}, {runtime:?}, {name:?}, {what:?}, {bytes}),").expect("a text takes it");
         } else if compiler == "gcc" {
             println!("cargo::warning=the demo will be without {compiler}/{name}: install gcc with libgomp");
         }

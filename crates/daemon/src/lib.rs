@@ -18,6 +18,7 @@ mod engine;
 mod folding;
 mod foreign;
 mod front;
+mod given;
 mod glob;
 mod guard;
 mod history;

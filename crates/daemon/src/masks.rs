@@ -4,16 +4,17 @@
 //!
 //! **A mask is ours** if it is one of these:
 //! 1. a set that we have put the application on, and that may still be in force for some of its
-//!    threads, or what the kernel makes of that set (offline processors and cpusets take some away);
+//!    threads, or what the kernel makes of that set (offline processors and cpusets take some
+//!    away);
 //! 2. a set with every processor that the application may have: who takes everything is bound to
 //!    nothing.
 //!
-//! **But it is a pin** also then, if it was one at an earlier look and is the same now; if the thread is
-//! new, and its maker's mask is the same pin; or if the environment of its process names that set and
-//! no more (a process that narrows itself says so there).
+//! **But it is a pin** also then, if it was one at an earlier look and is the same now; if the
+//! thread is new, and its maker's mask is the same pin; or if the environment of its process
+//! names that set and no more (a process that narrows itself says so there).
 //!
-//! The kernel does not say who has set a mask. A program that sets the very mask that it has, without
-//! saying so, cannot be told from one that we have put there.
+//! The kernel does not say who has set a mask. A program that sets the very mask that it has,
+//! without saying so, cannot be told from one that we have put there.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
@@ -23,7 +24,7 @@ use numaestro_host::procfs;
 use numaestro_topology::CpuSet;
 use serde::{Deserialize, Serialize};
 
-use crate::whole::given_by_user;
+use crate::given::given_by_user;
 
 /// Sets that are remembered when nothing is known about the application of a process any more.
 const SETS_MOST: usize = 64;

@@ -1,6 +1,7 @@
-//! The sensor of the limits that others set for a program: processor time (`cpu.max`) and processors
-//! (cpusets) by the cgroups above it, processors by its affinity. A program is given processors of its
-//! allowed set only and told no more of them than it can use, and people are told the reason.
+//! The sensor of the limits that others set for a program: processor time (`cpu.max`) and
+//! processors (cpusets) by the cgroups above it, processors by its affinity. A program is given
+//! processors of its allowed set only and told no more of them than it can use, and people are
+//! told the reason.
 //!
 //! It reads when a program arrives or attaches, and again when one of the files is written.
 
@@ -26,8 +27,8 @@ pub(crate) struct Allowed {
 
 impl Allowed {
     /// Reads the limits of a process, among processors that are ours to give (`usable`).
-    /// `by_affinity`: those that it may have by its affinity. `confined_by_us`: its cpuset is a group
-    /// that the manager has made.
+    /// `by_affinity`: those that it may have by its affinity. `confined_by_us`: its cpuset is a
+    /// group that the manager has made.
     pub(crate) fn of_process(
         pid: u32,
         (usable, by_affinity): (&CpuSet, &CpuSet),

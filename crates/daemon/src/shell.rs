@@ -189,8 +189,8 @@ impl Shell {
         self.engine.advise(monotonic_ns(), wish, free_memory)
     }
 
-    /// The limits of the cgroups of a process, except of the groups that the manager has made, and of
-    /// its affinity: a program that the process starts is in them too.
+    /// The limits of the cgroups of a process, except of the groups that the manager has made,
+    /// and of its affinity: a program that the process starts is in them too.
     pub(crate) fn allowed_for(&self, pid: u32) -> Allowed {
         let in_ours = |pid: &u32| self.programs.of_pid(*pid).is_some_and(|app| self.actuators.cpusets.has(app));
         let confined_by_us = in_ours(&pid) || procfs::ancestors(pid).iter().any(in_ours);

@@ -129,7 +129,7 @@ fn take_lock(dir: &RuntimeDir) -> Result<Option<DirLock>> {
 fn libraries(dir: &Path) -> Vec<PathBuf> {
     let named = |path: &PathBuf| {
         let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
-        name.starts_with("libnumaestro_") && name.ends_with(".so")
+        name.starts_with("libnumaestro_") && name.strip_suffix(".so").is_some()
     };
     std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path()).filter(named).collect()
 }

@@ -1,6 +1,6 @@
 //! The actuator of affinity: it keeps the process trees of applications on their processors, and
-//! gives every affinity back when an application is let go or has ended. Pins ([`crate::masks`]) stay
-//! as they are, and bound the application if all of it is pinned.
+//! gives every affinity back when an application is let go or has ended. Pins ([`crate::masks`])
+//! stay as they are, and bound the application if all of it is pinned.
 //!
 //! It remembers the processes of each tree, because a process whose parent ends leaves the tree and
 //! is still ours.
@@ -17,9 +17,10 @@ use numaestro_topology::CpuSet;
 use tracing::debug;
 
 use crate::beginners::Beginners;
+use crate::given::given_by_user;
 use crate::masks::{InForce, Masks, SavedMasks};
 use crate::wakeups::{Due, Wakeups};
-use crate::whole::{Debts, Owed, given_by_user};
+use crate::whole::{Debts, Owed};
 
 /// From the end of an application until its last processes are looked for.
 const SWEEP_NS: u64 = 10_000_000;
@@ -169,8 +170,8 @@ impl Trees {
         self.by_app.get(&app).map(|tree| tree.original.clone()).unwrap_or_default()
     }
 
-    /// The processors that an application may have by affinity: those that its user gave it, or that
-    /// all of it is pinned to.
+    /// The processors that an application may have by affinity: those that its user gave it, or
+    /// that all of it is pinned to.
     pub(crate) fn allowed(&self, app: u64) -> CpuSet {
         self.by_app.get(&app).map(|tree| tree.bound.as_ref().unwrap_or(&tree.original).clone()).unwrap_or_default()
     }

@@ -23,9 +23,6 @@ use numaestro_topology::CpuSet;
 use crate::label::label;
 use crate::masks::{InForce, Masks};
 
-/// The variables of `run`.
-const ATTACH: &str = "NUMAESTRO_ATTACH";
-const CPUS_ALL: &str = "NUMAESTRO_CPUS_ALL";
 /// Looks in a row that find nothing to do, and the fewest before something is given up.
 const QUIET_LOOKS: u32 = 3;
 /// From one look to the next.
@@ -48,23 +45,6 @@ struct Look {
     threads: u32,
     changed: BTreeSet<u32>,
     refused: BTreeMap<u32, String>,
-}
-
-/// Reads the affinity that a process would have without us from its environment, if it was born
-/// below a `run` of this manager, or of one whose directory has gone: nobody else pays for that.
-pub(crate) fn given_by_user(pid: u32, attach: &Path) -> Option<CpuSet> {
-    let [socket, all] = procfs::variables(pid, [ATTACH, CPUS_ALL]).ok()?;
-    let (socket, all) = (socket?, all?);
-    let socket = Path::new(&socket);
-    let gone = || socket.parent().is_some_and(|dir| !dir.exists());
-    let same = socket == attach || is_same_place(socket, attach) || gone();
-    same.then(|| all.to_str()?.parse::<CpuSet>().ok().filter(|cpus| !cpus.is_empty()))?
-}
-
-/// The directory may have been named in another way.
-fn is_same_place(one: &Path, other: &Path) -> bool {
-    let real = |path: &Path| path.parent().and_then(|dir| dir.canonicalize().ok());
-    one.file_name() == other.file_name() && real(one).is_some_and(|dir| real(other) == Some(dir))
 }
 
 /// The processes that an affinity is owed to.

@@ -22,8 +22,8 @@ use numaestro_topology::{PuId, PuSet};
 /// Buffers.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Bounded {
-    /// The bounded applications that take part, in order of arrival.
-    bounded: Vec<Slot>,
+    /// The applications with bounds that take part, in order of arrival.
+    kept: Vec<Slot>,
     /// All others that take part, in order of arrival.
     others: Vec<Slot>,
     /// Processors that losers are chosen from.
@@ -45,20 +45,20 @@ impl Bounded {
     /// Places the bounded applications.
     pub(crate) fn place(&mut self, site: &Site, shares: &Shares, plan: &mut Plan) {
         let view = site.view();
-        self.bounded.clear();
+        self.kept.clear();
         self.others.clear();
         for &slot in view.order {
-            let list = if site.ledger.within(slot).is_some() { &mut self.bounded } else { &mut self.others };
+            let list = if site.ledger.within(slot).is_some() { &mut self.kept } else { &mut self.others };
             list.push(slot);
         }
-        let bounded = std::mem::take(&mut self.bounded);
+        let bounded = std::mem::take(&mut self.kept);
         for &slot in &bounded {
             self.release(site, &view, slot, shares.count(slot), plan);
         }
         for &slot in &bounded {
             while plan.count(slot) < shares.count(slot) && self.take_one(site, &view, slot, shares, plan) {}
         }
-        self.bounded = bounded;
+        self.kept = bounded;
     }
 
     /// Gives up what it may not have, and what it has above its count.

@@ -29,8 +29,9 @@ impl Guests {
     /// Finds places for all applications in `order` that have no processors of their own, and
     /// removes the others as guests.
     ///
-    /// A guest that may have some processors only is on these. Where parties matter (`confined`), any
-    /// other is on processors of its own party. If its party has none, it may be anywhere.
+    /// A guest that may have some processors only is on these. Where parties matter
+    /// (`confined`), any other is on processors of its own party. If its party has none, it may
+    /// be anywhere.
     pub(crate) fn spread(&mut self, machine: &Machine, ledger: &mut Ledger, order: &[Slot], confined: bool) {
         self.homeless.clear();
         for &slot in order {

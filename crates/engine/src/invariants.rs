@@ -12,7 +12,8 @@
 //!   free while an application could use it;
 //! * G7 each application that was started has processors, is a guest, is next for some that are
 //!   being vacated, or is stopped until its turn;
-//! * G8 an application has processors that it may have only, its own and as a guest, but for those of
+//! * G8 an application has processors that it may have only, its own and as a guest, but for
+//!   those of
 //!   a claim.
 //!
 //! The check always covers the processors that the step has written, with the sets of their owners

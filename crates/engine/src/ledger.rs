@@ -37,10 +37,7 @@ pub(crate) struct Ledger {
     usable: PuSet,
     /// Sum of all allocations.
     allocated: u32,
-    /// Number of applications that keep the processors they arrived with.
-    pinned: u32,
-    /// Number of applications that may have some of the usable processors only.
-    bounded: u32,
+    special: Special,
     /// Number of processors that are marked as unmanaged.
     unmanaged: u32,
     /// A processor has become free since this was last taken.
@@ -53,6 +50,15 @@ pub(crate) struct Ledger {
     unplanned: Unplanned,
     /// Records that were written since the last check.
     written: Written,
+}
+
+/// Numbers of applications that not every processor can go to, or come from.
+#[derive(Debug, Clone, Copy, Default)]
+struct Special {
+    /// They keep the processors they arrived with.
+    pinned: u32,
+    /// They may have some of the usable processors only.
+    bounded: u32,
 }
 
 /// Changes that the plan has not followed yet.
@@ -95,8 +101,7 @@ impl Ledger {
             scratch: Vec::new(),
             usable,
             allocated: 0,
-            pinned: 0,
-            bounded: 0,
+            special: Special::default(),
             unmanaged: 0,
             freed: false,
             vacating: Vacating::new(count),
@@ -165,7 +170,7 @@ impl Ledger {
 
     /// Says whether some application keeps the processors it arrived with.
     pub(crate) fn pins(&self) -> bool {
-        self.pinned > 0
+        self.special.pinned > 0
     }
 
     pub(crate) fn vacating(&self) -> &Vacating {

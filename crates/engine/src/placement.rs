@@ -1,6 +1,7 @@
-//! Decides which processors each application gets: those that may have some only, by [`Bounded`], and
-//! around them the others, by the placement part. Applications that may have the same few processors,
-//! and a selective placement, may find fewer than the share; then the share part divides again.
+//! Decides which processors each application gets: those that may have some only, by
+//! [`Bounded`], and around them the others, by the placement part. Applications that may have
+//! the same few processors, and a selective placement, may find fewer than the share; then the
+//! share part divides again.
 
 use crate::bounded::Bounded;
 use crate::division::Division;

@@ -167,9 +167,10 @@ pub fn keep_process_within(pid: u32, cpus: &CpuSet, ours: Ours<'_>) -> Result<()
     Ok(())
 }
 
-/// Looks once at every thread of process `pid`, and gives `whole` to each thread that does not have
-/// it, and whose mask is `ours`. A thread that has all of it that its cpuset and the processors that are online allow needs
-/// no change: the kernel gives no more. The first refusal is returned after every thread was tried.
+/// Looks once at every thread of process `pid`, and gives `whole` to each thread that does not
+/// have it, and whose mask is `ours`. A thread that has all of it that its cpuset and the
+/// processors that are online allow needs no change: the kernel gives no more. The first refusal
+/// is returned after every thread was tried.
 pub fn restore_process(pid: u32, whole: &CpuSet, ours: Ours<'_>) -> Result<Moved, HostError> {
     let mut moved = Moved::default();
     let mut refused = None;

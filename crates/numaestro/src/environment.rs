@@ -181,8 +181,8 @@ impl Environment {
         }
     }
 
-    /// `AddressSanitizer` ends a program in which another library comes before it, unless it is told
-    /// not to look.
+    /// `AddressSanitizer` ends a program in which another library comes before it, unless it is
+    /// told not to look.
     pub fn calm_sanitizer(&mut self) -> Option<String> {
         let before = self.get(SANITIZER).unwrap_or_default();
         if before.to_string_lossy().contains(SANITIZER_LOOKS_NOT) {

@@ -141,7 +141,7 @@ pub fn start(dir: Option<PathBuf>, path: &Path, plan: &Plan) -> anyhow::Result<u
         Ok((dir, start)) => {
             place_memory(start.memory.as_deref());
             let mut changes = manage(&mut environment, &dir, &all, Some(&image), plan, start.most);
-            changes.extend(begin_on_allowed(&mut environment, &dir, &image));
+            changes.extend(begin_on_allowed(&mut environment, &dir, image));
             jobserver::forget(&mut environment);
             if let Some(pipe) = pipe.as_ref().filter(|_| start.jobserver) {
                 changes.extend(pipe.announce(&mut environment, &all));
@@ -291,7 +291,7 @@ pub fn affinity() -> String {
 
 /// A program whose questions nobody of ours answers begins on its allowed set, so that it sizes
 /// itself as it would without us. It takes along what its share is, for programs that it starts.
-fn begin_on_allowed(environment: &mut Environment, dir: &Path, image: &Image) -> Option<String> {
+fn begin_on_allowed(environment: &mut Environment, dir: &Path, image: Image) -> Option<String> {
     environment.remove(CPUS_NOW);
     if image.takes_preload().is_ok() || environment.get(POOL).is_some_and(|pool| pool == "now") {
         return None;
@@ -324,7 +324,7 @@ pub fn look(path: &Path, plan: &Plan) -> Image {
 }
 
 /// A static program hands the libraries on to what it starts.
-fn takes_files(image: &Image) -> bool {
+fn takes_files(image: Image) -> bool {
     image.takes_preload().is_ok() || image.kind == Kind::Static
 }
 
@@ -342,7 +342,8 @@ pub fn manage(
     let preload = shim::locate(dir)
         .inspect_err(|error| say::warn(&format!("without the shim it is steered by affinity only: {error:#}")))
         .ok();
-    let files = preload.as_ref().filter(|_| image.is_none_or(takes_files)).map(|preload| preload.files(image));
+    let files =
+        preload.as_ref().filter(|_| image.is_none_or(|image| takes_files(*image))).map(|preload| preload.files(image));
     let mut changes = environment.prepare(&dir.join("attach"), all, &files.unwrap_or_default(), &told);
     match image.map(Image::takes_preload) {
         Some(Err(why)) => tracing::info!("no shim: {why}; its threads are kept on its processors by affinity"),

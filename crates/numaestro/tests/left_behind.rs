@@ -393,8 +393,8 @@ fn daemons_of_a_managed_shell_are_given_back() {
     }
 }
 
-/// A program that narrows itself has what it wants: nobody widens it at the end, and there is nothing
-/// to say.
+/// A program that narrows itself has what it wants: nobody widens it at the end, and there is
+/// nothing to say.
 #[test]
 fn what_has_narrowed_itself_stays_narrow() {
     let _turn = turn();

@@ -1,6 +1,6 @@
-//! Who has bound itself, or was bound by somebody else, stays where it is, whatever the manager does
-//! with its neighbours, and is given no other processor. All masks are read each millisecond, by the
-//! programs themselves all the time.
+//! Who has bound itself, or was bound by somebody else, stays where it is, whatever the manager
+//! does with its neighbours, and is given no other processor. All masks are read each
+//! millisecond, by the programs themselves all the time.
 
 mod support;
 

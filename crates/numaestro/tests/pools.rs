@@ -227,7 +227,8 @@ fn threads_bound_to_what_was_told_stay_within_the_allocation() {
         let (mut outside, mut looked, mut looks) = (Duration::ZERO, Instant::now(), 0);
         // A second, while its threads work.
         while begin.elapsed() < Duration::from_secs(1) {
-            // Where others keep the test from looking, they keep the manager from moving threads, too.
+            // Where others keep the test from looking, they keep the manager from moving
+            // threads, too.
             outside += std::mem::replace(&mut looked, Instant::now()).elapsed().min(2 * LOOK_AGAIN);
             if let Some(cpus) = cpus_of(&manager, pid) {
                 let masks = masks(pid);

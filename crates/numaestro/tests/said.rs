@@ -74,7 +74,9 @@ fn setters_are_called_or_not_as_it_says() {
     let script = source("beside.py");
     let program = [python.as_str(), &script, "5"];
     let leave = ("NUMAESTRO_LIBRARIES", "*openblas*=leave");
-    let cases: [(&[&str], Option<(&str, &str)>, bool); 4] = [
+    // Options, a variable of the environment with its value, and whether teams follow.
+    type Case<'a> = (&'a [&'a str], Option<(&'a str, &'a str)>, bool);
+    let cases: [Case; 4] = [
         (&[], None, true),
         (&["--class", "malleable"], None, true),
         (&["--class", "fold"], None, false),

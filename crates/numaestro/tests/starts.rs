@@ -101,12 +101,8 @@ fn a_program_that_has_come_with_the_stub_alone_gets_the_shim() {
     let _turn = turn();
     let Some(launcher) = program("gcc", "starts-static") else { skip!("gcc makes no static program") };
     let manager = Manager::started();
-<<<<<<< HEAD
     let team = any("starts-team");
     let words = |way: &str| [launcher.as_str(), way, "kept", &team, "line", "a", "b c"].map(str::to_owned);
-=======
-    let words = |way: &str| [launcher.as_str(), way, "kept", &any("starts-team"), "line", "a", "b c"].map(str::to_owned);
->>>>>>> launchers
     let environment = manager.run(["env"]).stdout;
     let given = |command: &mut Command| {
         for entry in environment.lines().filter(|l| l.starts_with("NUMAESTRO_") || l.starts_with("LD_PRELOAD=")) {
@@ -162,7 +158,10 @@ show()
     let (one, nproc) = ("1", ended::run(&mut alone(["nproc"])).stdout);
     let all = nproc.trim();
     let bare: Ended = ended::run(&mut alone(words));
-    assert!(bare.status.success() && bare.stdout.lines().collect::<Vec<_>>() == [one, one, all, one, one, one, one, all], "{bare:?}");
+    assert!(
+        bare.status.success() && bare.stdout.lines().collect::<Vec<_>>() == [one, one, all, one, one, one, one, all],
+        "{bare:?}"
+    );
     // A program that holds a processor: what is free is less than what there is.
     let neighbour = ended::start(&mut manager.run_command([any("inside").as_str(), "1000"]));
     assert!(eventually(|| manager.status().is_some_and(|status| !status.apps.is_empty())), "no neighbour");

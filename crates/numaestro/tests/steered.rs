@@ -358,7 +358,8 @@ fn threads_that_wait_for_a_region_sleep_soon() {
         let said = ended.stdout.strip_prefix("2 threads ").and_then(|rest| rest.strip_suffix(" ms\n"));
         Some(said.unwrap_or_else(|| panic!("{}{}", ended.stdout, ended.stderr)).parse::<u64>().expect("a number"))
     };
-    // The user's word counts, and shows how long threads can spin here. Others may keep them from it.
+    // The user's word counts, and shows how long threads can spin here. Others may keep them
+    // from it.
     for (compiler, longer) in [("gcc", ("GOMP_SPINCOUNT", "infinite")), ("clang", ("KMP_BLOCKTIME", "200"))] {
         let mut seen = Vec::new();
         while seen.len() < 5 {

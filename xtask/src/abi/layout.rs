@@ -165,6 +165,7 @@ pub fn constants() -> Vec<Constant> {
         "kind.ADVICE" = Kind::Advice as u16, "NM_ADVICE";
         "kind.TEAM" = Kind::Team as u16, "NM_TEAM";
         "kind.ALIVE" = Kind::Alive as u16, "NM_ALIVE";
+        "kind.BEGINS" = Kind::Begins as u16, "NM_BEGINS";
         "advice.SHARED" = advice::SHARED, "NM_ADVICE_SHARED";
         "advice.WAITS" = advice::WAITS, "NM_ADVICE_WAITS";
         "code.OK" = code::OK, "NM_CODE_OK";

@@ -121,6 +121,14 @@ impl Picture {
         }
     }
 
+    fn set_unmanaged(&mut self, processors: u32) {
+        self.snapshot.unmanaged = processors;
+        if processors == 0 {
+            let left = self.snapshot.pus.iter_mut().filter(|pu| pu.state == PuState::Unmanaged);
+            left.for_each(|pu| pu.state = PuState::Free);
+        }
+    }
+
     fn heard(&mut self, event: &Event) {
         match event {
             Event::Arrive { app, wish } => {
@@ -186,13 +194,7 @@ impl Picture {
             Event::Parallel { app } => self.set_state(*app, AppState::Running),
             Event::Offline { pu } => self.set_presence(*pu, PuState::Offline),
             Event::Online { pu } => self.set_presence(*pu, PuState::Free),
-            Event::Unmanaged { processors } => {
-                self.snapshot.unmanaged = *processors;
-                if *processors == 0 {
-                    let left = self.snapshot.pus.iter_mut().filter(|pu| pu.state == PuState::Unmanaged);
-                    left.for_each(|pu| pu.state = PuState::Free);
-                }
-            }
+            Event::Unmanaged { processors } => self.set_unmanaged(*processors),
             Event::Policy { policy } => self.snapshot.policy.clone_from(policy),
             Event::Speedup { .. }
             | Event::Bandwidth { .. }

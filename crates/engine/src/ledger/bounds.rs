@@ -35,14 +35,14 @@ impl Ledger {
             account.within.clear();
         }
         let after = !account.within.is_empty();
-        self.bounded = self.bounded - u32::from(before) + u32::from(after);
+        self.special.bounded = self.special.bounded - u32::from(before) + u32::from(after);
         self.mark(slot);
         self.changed(slot);
     }
 
     /// Says whether some application may have some of the usable processors only.
     pub(crate) fn bounds(&self) -> bool {
-        self.bounded > 0
+        self.special.bounded > 0
     }
 
     /// The only processors that an application may have, if these are not all.
@@ -52,6 +52,6 @@ impl Ledger {
 
     /// An application is gone.
     pub(super) fn unbound(&mut self, slot: Slot) {
-        self.bounded -= u32::from(self.within(slot).is_some());
+        self.special.bounded -= u32::from(self.within(slot).is_some());
     }
 }

@@ -59,7 +59,7 @@ impl Ledger {
     /// An application keeps the processors it has, or does so no longer.
     pub(crate) fn pin(&mut self, slot: Slot, pinned: bool) {
         let before = std::mem::replace(&mut self.accounts[slot.index()].pinned, pinned);
-        self.pinned = self.pinned - u32::from(before) + u32::from(pinned);
+        self.special.pinned = self.special.pinned - u32::from(before) + u32::from(pinned);
     }
 
     /// No application keeps its processors any longer.

@@ -149,8 +149,8 @@ impl World {
         self.engine.snapshot().apps.iter().any(|known| known.app == app && !known.allowed.is_empty())
     }
 
-    /// With processors to spare nobody is a guest who may be everywhere, and no guest would be better
-    /// off elsewhere.
+    /// With processors to spare nobody is a guest who may be everywhere, and no guest would be
+    /// better off elsewhere.
     fn check_guests(&self) {
         let view = self.engine.view();
         let minimums_fit = view.order.iter().map(|&slot| view.app(slot).min).sum::<u32>() <= view.capacity;

@@ -1,3 +1,5 @@
+//! Tests of [`super`]: masks of threads that are ours to change, and of others.
+
 use super::*;
 
 /// For the tests that move threads of this process: one of them moves them all.
