@@ -12,7 +12,6 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use numaestro_abi::control::{LeftBehind, Whole};
@@ -20,6 +19,7 @@ use numaestro_host::affinity::Found;
 use numaestro_host::{affinity, procfs};
 use numaestro_topology::CpuSet;
 
+use crate::given::given_by_user;
 use crate::label::label;
 use crate::masks::{InForce, Masks};
 
@@ -163,6 +163,8 @@ mod tests {
     use std::process::{Child, Command};
 
     use super::*;
+    use crate::given::{ATTACH, CPUS_ALL};
+    use std::path::Path;
 
     struct Killed(Child);
 

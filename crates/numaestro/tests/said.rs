@@ -63,6 +63,9 @@ fn teams_keep_their_size_or_follow_as_it_says() {
     }
 }
 
+/// Options, a variable of the environment with its value, and whether setters are called.
+type Case<'a> = (&'a [&'a str], Option<(&'a str, &'a str)>, bool);
+
 #[test]
 fn setters_are_called_or_not_as_it_says() {
     let _turn = turn();
@@ -74,8 +77,6 @@ fn setters_are_called_or_not_as_it_says() {
     let script = source("beside.py");
     let program = [python.as_str(), &script, "5"];
     let leave = ("NUMAESTRO_LIBRARIES", "*openblas*=leave");
-    // Options, a variable of the environment with its value, and whether teams follow.
-    type Case<'a> = (&'a [&'a str], Option<(&'a str, &'a str)>, bool);
     let cases: [Case; 4] = [
         (&[], None, true),
         (&["--class", "malleable"], None, true),
