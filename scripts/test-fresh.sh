@@ -138,7 +138,7 @@ session() {
     [ ! -e /run/elsewhere ] || check built_elsewhere manages /run/elsewhere/numaestro
     [ $built -eq 0 ] || return
     # What a running manager has open is not what an installation leaves.
-    typed "target/release/numaestro stop || true"
+    typed "target/release/numaestro stop || true" >/run/log 2>&1
     everything >/run/before
     if check make_install typed "$(as_root make install)"; then
         uses /usr/local numaestro installed 3
