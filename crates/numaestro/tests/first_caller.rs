@@ -60,7 +60,7 @@ fn the_first_caller_is_not_the_machine() {
     let status = json(&user.output(["status", "--json"]));
     assert_eq!((&status["apps"][0]["count"], &status["apps"][0]["cpus"]), (&1.into(), &first.to_string().into()));
     let said = text(&user.output(["status"]).stdout);
-    assert!(said.contains(&format!("its user gave it processors {first}")), "{said}");
+    assert!(said.contains(&format!("allowed {first} by its own affinity")), "{said}");
     // A neighbour comes, and one goes: the mask is as its user has set it, always.
     let mut free = tells(user.command(["run", "--", "sh", "-c", TELLS]));
     line(&mut free);
