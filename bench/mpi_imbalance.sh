@@ -30,7 +30,7 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 ranks() {
     local launcher=mpirun.$1 program=$PWD/build/tests/$1/ranks how=$2
     shift 2
-    local run=("$numaestro" --dir "$dir/manager" run -- "$launcher" -n 2 "$program" "$@")
+    local run=("$numaestro" --dir "$dir/manager" run -- "$launcher" -bind-to none -n 2 "$program" "$@")
     case $how in
         lending) OMP_NUM_THREADS=2 "${run[@]}" ;;
         spinning) OMP_NUM_THREADS=2 NUMAESTRO_LIBRARIES=libopen-pal=leave,libmpich=leave "${run[@]}" ;;

@@ -57,6 +57,12 @@ static bool is_told_less(struct nm_cpus *allowed)
     if (start->off || nm_stub_is_sealed() || !list || (pool && nm_equal(pool, "now")) || nm_stub_own_allowed(allowed) ||
         !nm_cpus_parse(list, allowed) || nm_system3(SYS_sched_getaffinity, 0, sizeof present.words, present.words) <= 0)
         return false;
+    /* It may never have so many. */
+    if (pool && (pool = nm_after(pool, "whole:"))) {
+        long most;
+        if (number_after(pool, &most) && most < (long)nm_cpus_count(allowed))
+            return false;
+    }
     bool differs = false;
     for (unsigned i = 0; i < NM_CPU_WORDS; i++) {
         if (present.words[i] & ~allowed->words[i])

@@ -26,8 +26,9 @@ use crate::whole::{Debts, Owed};
 const SWEEP_NS: u64 = 10_000_000;
 /// The search may take this part of the time at most.
 const SWEEP_SHARE: u64 = 20;
-/// Sets that may be in force at once: an application that is told three more has left the first.
-const SETS_MOST: usize = 4;
+/// Sets that may be in force at once: on a busy machine many decisions pass before an application
+/// has carried the first of them out.
+const SETS_MOST: usize = 32;
 
 /// The processes of one application.
 #[derive(Debug)]

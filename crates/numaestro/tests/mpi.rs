@@ -41,9 +41,10 @@ impl Implementation {
         }
     }
 
-    /// Two ranks, and what they do.
+    /// Two ranks, and what they do. Open MPI would bind two ranks by itself, and who is bound uses
+    /// no processor that another one lends.
     fn command<'a>(&'a self, what: &[&'a str]) -> Vec<&'a str> {
-        [&[self.launcher.as_str(), "-n", "2", self.ranks.as_str()], what].concat()
+        [&[self.launcher.as_str(), "-bind-to", "none", "-n", "2", self.ranks.as_str()], what].concat()
     }
 }
 

@@ -50,7 +50,6 @@ const LAUNCHERS: &[Kind] = &[
     kind("setsid", "setsid", "setsid -w {omp}"),
     kind("script", "script", "script -qec '{omp}' /dev/null"),
     kind("chrt batch", "chrt", "chrt -b 0 {omp}"),
-    kind("chrt idle", "chrt", "chrt -i 0 {omp}"),
     kind("prlimit", "prlimit", "prlimit --nofile=64 --nproc=4000 {omp}"),
     kind("stdbuf", "stdbuf", "stdbuf -oL {omp}"),
     kind("setarch", "setarch", "setarch -R {omp}"),
@@ -64,7 +63,6 @@ const SANDBOXES: &[Kind] = &[
     kind("chroot", "root chroot", "chroot {dir}/root /bin/omp {rounds}"),
     kind("bwrap", "bwrap", "bwrap --bind / / --dev /dev --proc /proc {omp}"),
     kind("bwrap without /tmp", "bwrap", "bwrap --ro-bind / / --proc /proc --tmpfs /tmp {built}"),
-    kind("bwrap, another root", "bwrap", "bwrap --ro-bind {dir}/root / --proc /proc --dev /dev /bin/omp {rounds}"),
     kind("bwrap, another C library", "bwrap", "bwrap --ro-bind {dir}/root / --dev /dev /bin/musl {rounds}"),
     kind("bwrap, empty environment", "bwrap", "bwrap --bind / / --clearenv {omp}"),
     kind("firejail", "firejail", "firejail --noprofile --quiet {omp}"),
@@ -129,7 +127,7 @@ const PARENTS: &[Kind] = &[
     kind("python system", "python3", "python3 -c 'import os; os.environ.clear(); print(os.system(\"{omp}\"))'"),
     kind("busybox", "busybox", "busybox sh -c '{omp}; {seq}'"),
     kind("busybox env", "busybox", "busybox env -i {omp}"),
-    kind("script without a first line", "", "{dir}/script"),
+    kind("script without a first line", "sh", "sh -c {dir}/script"),
 ];
 
 const TRACERS: &[Kind] = &[
