@@ -191,6 +191,13 @@ impl Trees {
         }
     }
 
+    /// Nobody but us moves the threads of an application: all are on the latest set.
+    pub(crate) fn settled(&mut self, app: u64) {
+        if let Some(tree) = self.by_app.get_mut(&app) {
+            tree.sets.drain(..tree.sets.len().saturating_sub(1));
+        }
+    }
+
     /// Judges the masks of an application's threads, which are about to be on `next`.
     pub(crate) fn judge<'a>(&'a self, app: u64, next: &'a CpuSet) -> impl FnMut(Found<'_>) -> bool + 'a {
         let tree = self.by_app.get(&app);
@@ -267,11 +274,6 @@ impl Trees {
             }
         }
         drop(judge);
-        if moved.is_ok()
-            && let Some(tree) = self.by_app.get_mut(&app)
-        {
-            tree.sets = vec![cpus.clone()];
-        }
         self.note_bound(app, &pids.into_iter().collect::<Vec<_>>());
         match moved {
             Ok(_) => Ok(()),

@@ -74,7 +74,13 @@ impl Actuators {
         let confined = self.cpusets.place(app.number, cpus);
         let done = confined.unwrap_or_else(|| self.trees.place(app.number, app.pid(), others, cpus));
         match done {
-            Ok(()) => drop(self.denied.remove(&app.number)),
+            Ok(()) => {
+                self.denied.remove(&app.number);
+                // A program with a page may be about to carry out an older decision.
+                if !self.shared_pages.has(app.number) {
+                    self.trees.settled(app.number);
+                }
+            }
             Err(cause) => drop(self.denied.insert(app.number, cause.to_string())),
         }
     }
