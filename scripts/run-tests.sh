@@ -110,7 +110,7 @@ whole() {
     suite rust-doc cargo test --no-fail-fast --workspace --doc
     # Other cases every time, for a minute. A round that fails prints the seed that repeats it.
     SUITE_SECONDS_MAX=600 suite fresh-cases scripts/fresh-cases.sh 60
-    SUITE_SECONDS_MAX=1800 rust_suite rust-processes processes --workspace --lib --bins --tests
+    SUITE_SECONDS_MAX=3000 rust_suite rust-processes processes --workspace --lib --bins --tests
     # Installing and packaging.
     suite packaging scripts/test-packaging.sh
     suite wheel scripts/test-wheel.sh

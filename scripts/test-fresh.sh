@@ -116,7 +116,7 @@ scenarios_run() {
 # Everything in this root but the clone and the system's own caches. Logs below /tmp may grow.
 everything() {
     find / -xdev \( -path "$clone" -o -path /run -o -path /var/cache -o -path /var/log \) -prune -o -printf '%y %m %s %p %l\n' |
-        sed -E 's/^d ([0-7]+) [0-9]+/d \1/; s|^f ([0-7]+) [0-9]+ /tmp/|f \1 /tmp/|' | LC_ALL=C sort
+        sed -E 's/^d ([0-7]+) [0-9]+/d \1/; s|^f ([0-7]+) [0-9]+ /tmp/|f \1 /tmp/|' | LC_ALL=C sort -T /run
 }
 nothing_is_left() { everything >/run/after && diff /run/before /run/after; }
 

@@ -85,6 +85,11 @@ impl Masks {
         &self.attach
     }
 
+    /// The latest sets that applications were put on, at most so many, the latest last.
+    pub(crate) fn lately(&self, most: usize) -> Vec<CpuSet> {
+        self.sets.iter().skip(self.sets.len().saturating_sub(most)).cloned().collect()
+    }
+
     /// An application is put on this set.
     pub(crate) fn used(&mut self, cpus: &CpuSet) {
         self.sets.retain(|known| known != cpus);

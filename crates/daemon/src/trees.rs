@@ -109,7 +109,9 @@ impl Trees {
         let sets = match around.and_then(|app| self.by_app.get(&app)) {
             Some(tree) => tree.sets.clone(),
             // Born below a `run` that is over.
-            None if given_by_user(pid, self.masks.borrow().attach()).is_some() => Vec::new(),
+            None if given_by_user(pid, self.masks.borrow().attach()).is_some() => {
+                self.masks.borrow().lately(SETS_MOST - 1)
+            }
             None => vec![original.clone()],
         };
         let (members, strays) = Default::default();

@@ -50,7 +50,14 @@ pub fn status(dir: Option<PathBuf>, args: &StatusArgs) -> anyhow::Result<u8> {
         return Ok(say::OK);
     }
     if !args.watch {
-        show(&dir, &manager.status()?, args)?;
+        match manager.status() {
+            Ok(status) => show(&dir, &status, args)?,
+            // It was killed at this moment.
+            Err(_) if Manager::reach(&dir).is_err_and(|error| manager::is_absent(&error)) => {
+                say::print(&if args.json { json(&dir, None)? } else { nobody(&dir) })?;
+            }
+            Err(error) => return Err(error),
+        }
         return Ok(say::OK);
     }
     let mut reply = manager.ask(&Request::Watch)?;
