@@ -137,6 +137,19 @@ __attribute__((constructor)) static void begin(void)
         nm_masks_put(&born);
 }
 
+/* The manager moves a process that does not react, as a whole, and to a set that this process may
+ * never have seen in its page. Calls of the program itself are seen, so the first thread is where
+ * the manager has put it, and so are those that are there too. */
+static bool is_with_the_first(pid_t tid, const struct nm_cpuset *now)
+{
+    struct nm_cpuset first;
+    pid_t pid = getpid();
+    int at = note_of(pid, false);
+    if (tid == pid)
+        return at < 0 || notes[at].mask != number_of(now);
+    return at < 0 && mask_of(pid, &first) && same(now, &first);
+}
+
 bool nm_is_ours(pid_t tid)
 {
     struct nm_cpuset now, all;
@@ -151,7 +164,7 @@ bool nm_is_ours(pid_t tid)
     int at = note_of(tid, false);
     if (at >= 0 && notes[at].mask == number_of(&now))
         return false;
-    if (is_among(put, SETS, put_at, &now) || is_among(kept, KEPT, kept_at, &now)) {
+    if (is_among(put, SETS, put_at, &now) || is_among(kept, KEPT, kept_at, &now) || is_with_the_first(tid, &now)) {
         nm_unpin(tid);
         return true;
     }
