@@ -144,6 +144,11 @@ impl Trees {
         let Some(tree) = self.by_app.get(&app) else { return };
         let (masks, nowhere) = (self.masks.get_mut(), CpuSet::default());
         for &pid in pids {
+            // A runtime that starts may bind its thread here and there for a moment to look around.
+            // Whoever was told something by `run` says there that it has narrowed itself.
+            if given_by_user(pid, masks.attach()).is_some_and(|given| given == tree.original) {
+                continue;
+            }
             for tid in procfs::threads(pid).unwrap_or_default() {
                 if let Ok(mask) = affinity::get(tid) {
                     masks.is_ours(Found { pid, tid, mask: &mask }, tree.in_force(&nowhere));
