@@ -40,6 +40,8 @@ pub(crate) struct Masks {
     sets: VecDeque<CpuSet>,
     /// Threads that have been looked at; with the mask, if that is a pin.
     threads: BTreeMap<u32, Option<CpuSet>>,
+    /// Masks that were no set of ours at one look, by thread.
+    seen: BTreeMap<u32, CpuSet>,
     /// Number of threads at which those that have ended are forgotten.
     tidy_at: usize,
 }
@@ -66,7 +68,7 @@ pub(crate) struct InForce<'a> {
 
 impl Masks {
     pub(crate) fn new(attach: PathBuf) -> Self {
-        Self { attach, sets: VecDeque::new(), threads: BTreeMap::new(), tidy_at: TIDY_AT }
+        Self { attach, sets: VecDeque::new(), threads: BTreeMap::new(), seen: BTreeMap::new(), tidy_at: TIDY_AT }
     }
 
     /// The memory of a manager that was killed.
@@ -102,12 +104,25 @@ impl Masks {
     /// Says whether the mask of a thread is ours, by the rule in the file's header.
     pub(crate) fn is_ours(&mut self, found: Found<'_>, in_force: InForce<'_>) -> bool {
         let ours = self.judge(found, in_force);
+        // A runtime that starts binds its thread here and there for a moment: it takes two looks to
+        // tell a pin.
+        let unsure =
+            !ours && self.told_whole(found, in_force) && self.threads.get(&found.tid).is_none_or(Option::is_none);
+        if unsure && self.seen.insert(found.tid, found.mask.clone()).as_ref() != Some(found.mask) {
+            return false;
+        }
         if self.threads.len() >= self.tidy_at {
             self.threads.retain(|tid, _| affinity::get(*tid).is_ok());
+            self.seen.clear();
             self.tidy_at = TIDY_AT.max(2 * self.threads.len());
         }
         self.threads.insert(found.tid, (!ours).then(|| found.mask.clone()));
         ours
+    }
+
+    /// `run` has told its process all of this, and it has not said that it has narrowed itself.
+    fn told_whole(&self, found: Found<'_>, in_force: InForce<'_>) -> bool {
+        given_by_user(found.pid, &self.attach).is_some_and(|given| given == *in_force.whole)
     }
 
     fn judge(&self, found: Found<'_>, in_force: InForce<'_>) -> bool {
