@@ -8,9 +8,9 @@ processors=$(nproc)
 case ${CARGO_PKG_NAME:?cargo says the package} in
 # Its tests change affinity, signals and limits of the process that they all run in.
 numaestro-host) kind=processes threads=1 ;;
-# Those that measure have the machine for themselves (numaestro_skip::machine). The others could run
-# side by side, and do where RUST_TEST_THREADS says so; not all of them are known to stand it.
-numaestro-daemon | numaestro) kind=processes threads=1 ;;
+# They wait more than they compute. Those that measure have the machine for themselves
+# (numaestro_skip::machine).
+numaestro-daemon | numaestro) kind=processes threads=$((processors * 2)) ;;
 *) kind=pure threads=$processors ;;
 esac
 [ "${NUMAESTRO_TESTS_OF:?pure or processes}" = "$kind" ] || exit 0
