@@ -13,8 +13,8 @@
 //! thread is new, and its maker's mask is the same pin; or if the environment of its process
 //! names that set and no more (a process that narrows itself says so there).
 //!
-//! It takes two looks with the same mask to tell a pin of a program that `run` has told everything: a
-//! runtime that starts binds its thread here and there for a moment.
+//! It takes two looks with the same mask to tell a pin of a program that `run` has told everything:
+//! a runtime that starts binds its thread here and there for a moment.
 //!
 //! The kernel does not say who has set a mask. A program that sets the very mask that it has,
 //! without saying so, cannot be told from one that we have put there.
