@@ -17,7 +17,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
-static struct nm_cpuset whole, before;
+static struct nm_cpuset given, whole, before;
 static bool has_whole, widened;
 static __thread bool starting __attribute__((tls_model("initial-exec")));
 
@@ -26,7 +26,8 @@ static bool load_whole(void)
     static bool loaded;
     if (!loaded) {
         const char *list = getenv("NUMAESTRO_CPUS_ALL");
-        has_whole = list && nm_cpuset_parse(list, &whole);
+        has_whole = list && nm_cpuset_parse(list, &given);
+        whole = given;
         loaded = true;
     }
     return has_whole;
@@ -65,15 +66,24 @@ bool nm_whole(struct nm_cpuset *set)
     return known;
 }
 
-/* Of the stub; a shim that is preloaded alone has none. */
-extern void numaestro_narrowed(const void *mask, size_t bytes) __attribute__((weak));
+/* The set that the user gave; false if nobody has told it. */
+bool nm_given(struct nm_cpuset *set)
+{
+    bool known = load_whole();
+    *set = given;
+    return known;
+}
 
-/* This process has narrowed itself: so it is told, and whatever it starts. A child of vfork has its
- * parent's memory, so only the stub is told there. */
-void nm_whole_narrow(const struct nm_cpuset *set, bool own_memory)
+/* Of the stub; a shim that is preloaded alone has none. */
+extern void numaestro_narrowed(const void *mask, size_t bytes, bool process) __attribute__((weak));
+
+/* This thread has narrowed itself, or has back all that the user gave: so it is told, and whatever
+ * it starts. `process`: there is no other thread of the program. A child of vfork has its parent's
+ * memory, so only the stub is told there. */
+void nm_whole_narrow(const struct nm_cpuset *set, bool own_memory, bool process)
 {
     if (numaestro_narrowed)
-        numaestro_narrowed(set->words, sizeof set->words);
+        numaestro_narrowed(set->words, sizeof set->words, process);
     if (own_memory && load_whole())
         whole = *set;
 }

@@ -258,7 +258,8 @@ void nm_widen_undo(void);
 bool nm_starting(void);
 unsigned nm_whole_count(void);
 bool nm_whole(struct nm_cpuset *set);
-void nm_whole_narrow(const struct nm_cpuset *set, bool own_memory);
+void nm_whole_narrow(const struct nm_cpuset *set, bool own_memory, bool process);
+bool nm_given(struct nm_cpuset *set);
 bool nm_is_libomp(const void *caller); /* the code there is libomp's, and the user's own mask is known */
 bool nm_is_whole(size_t bytes, const void *mask);
 long nm_affinity_whole(size_t bytes, void *mask);

@@ -157,10 +157,21 @@ static bool has_one_thread(void)
 static bool is_anywhere(const struct nm_cpuset *set)
 {
     struct nm_cpuset all;
-    if (!nm_whole(&all))
+    if (!nm_given(&all))
         return false;
+    unsigned given = bits_of(&all);
     all = both(&all, set);
-    return bits_of(&all) >= (most ? most : nm_whole_count());
+    return bits_of(&all) >= (most ? most : given);
+}
+
+/* This thread takes everything that its user gave. */
+static void free_again(const struct nm_cpuset *set)
+{
+    struct nm_cpuset given;
+    if (binding.kind != BY_ITSELF || !is_first() || !nm_given(&given))
+        return;
+    given = both(&given, set);
+    nm_whole_narrow(&given, true, has_one_thread());
 }
 
 /* A thread of this program has been bound by itself. The first one stands for the process. */
@@ -174,16 +185,18 @@ void nm_sizing_bound(pid_t tid, size_t bytes, const void *mask)
     bool anywhere = is_anywhere(&set);
     if (pid != process) {
         if (!anywhere)
-            nm_whole_narrow(&set, false);
+            nm_whole_narrow(&set, false, false);
         return;
     }
     if (tid == process && !is_first())
         return;
     if (!anywhere)
         nm_pin((pid_t)syscall(SYS_gettid), &set);
+    if (anywhere)
+        free_again(&set);
+    else if (is_first())
+        nm_whole_narrow(&set, true, has_one_thread());
     binding.kind = anywhere ? FREE : BY_ITSELF;
-    if (!anywhere && is_first())
-        nm_whole_narrow(&set, true);
 }
 
 /* The processors among `asked` that are the program's now, or all of these; false: nobody manages
@@ -239,6 +252,8 @@ static int bind(const void *caller, pid_t tid, size_t bytes, const void *mask)
         /* The helper may have gone through the threads before this one got there. */
     } while (nm_client.page->manager.epoch != epoch);
     if (self) {
+        if (anywhere)
+            free_again(&asked);
         memcpy(binding.asked, asked.words, sizeof binding.asked);
         memset(asked.words, 0, sizeof binding.asked);
         binding.kind = anywhere ? FREE : bits_of(&asked) > 0 ? BY_ITSELF : WITHIN;

@@ -7,6 +7,9 @@
  */
 #include "stub.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #define RECORDS 256u
 
 static struct record {
@@ -81,12 +84,18 @@ static void show(const struct nm_cpus *set)
 {
     char list[256];
     char *shown = nm_stub_start()->allowed;
-    size_t room = shown ? nm_length(shown) : 0;
-    if (shown && nm_cpus_write(set, list, sizeof list) && nm_length(list) <= room)
+    if (shown && nm_cpus_write(set, list, sizeof list) && nm_length(list) <= nm_stub_start()->allowed_room)
         nm_copy(shown, list, nm_length(list) + 1);
 }
 
-void nm_stub_narrowed(const void *mask, size_t bytes, enum nm_whose whose)
+bool nm_stub_has_one_thread(void)
+{
+    struct stat tasks;
+    return nm_system4(SYS_newfstatat, AT_FDCWD, "/proc/self/task", &tasks, 0) == 0 && tasks.st_nlink == 3;
+}
+
+/* `whole`: there are no other threads, which would stay where they are. */
+void nm_stub_narrowed(const void *mask, size_t bytes, enum nm_whose whose, bool whole)
 {
     struct nm_cpus set = {{0}}, told;
     const char *list = nm_variable(nm_stub_start()->saved, "NUMAESTRO_CPUS_ALL");
@@ -97,8 +106,8 @@ void nm_stub_narrowed(const void *mask, size_t bytes, enum nm_whose whose)
     /* Whoever takes all that the user gave has taken nothing away. */
     bool all = list && nm_cpus_parse(list, &told) && has_all(&set, &told);
     uint32_t stamp = 0;
-    if (first && !child && !all)
-        show(&set);
+    if (first && !child && (all || whole))
+        show(all ? &told : &set);
     if (!all || child) {
         struct record *record = child ? NULL : whose == NM_OWN ? record_of(own_stamp) : NULL;
         stamp = record ? record->stamp : ++stamps;
@@ -117,10 +126,11 @@ void nm_stub_narrowed(const void *mask, size_t bytes, enum nm_whose whose)
         first_threads = stamp;
 }
 
-/* For the shim, from which such calls do not pass the stub. */
-STUB_EXPORT void numaestro_narrowed(const void *mask, size_t bytes)
+/* For the shim, from which such calls do not pass the stub. `whole`: of no thread but its own ones
+ * and the caller. */
+STUB_EXPORT void numaestro_narrowed(const void *mask, size_t bytes, bool whole)
 {
-    nm_stub_narrowed(mask, bytes, NM_OWN);
+    nm_stub_narrowed(mask, bytes, NM_OWN, whole);
 }
 
 static const char *number(const char *at, unsigned *out)

@@ -61,7 +61,8 @@ static void look(char *const *envp)
             nm_equal(*entry, "GOMP_SPINCOUNT=300089"))
             save(*entry, &used, &count);
     start.saved = saved;
-    start.allowed = (char *)nm_variable(&environ ? environ : NULL, "NUMAESTRO_CPUS_ALL");
+    start.allowed = (char *)nm_variable(envp, "NUMAESTRO_CPUS_ALL");
+    start.allowed_room = start.allowed ? nm_length(start.allowed) : 0;
     const char *off = nm_variable(saved, "NUMAESTRO_OFF");
     start.off = off && *off && !nm_equal(off, "0");
 }

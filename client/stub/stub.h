@@ -40,6 +40,7 @@ bool nm_stub_is_sealed(void);          /* this process has forbidden itself syst
 struct nm_start {
     const char *stub; /* path of this file */
     char *allowed;       /* where the kernel shows the value of NUMAESTRO_CPUS_ALL (/proc/PID/environ) */
+    size_t allowed_room; /* its length at the start */
     char *const *saved; /* entries `NUMAESTRO_…=…` of its environment, copied; ends with NULL */
     bool off;         /* its user wants neither it nor what it starts to be managed */
 };
@@ -66,7 +67,8 @@ struct nm_cpus {
 /* This process has put a thread on these processors: the one that calls, its first one, or
  * another. */
 enum nm_whose { NM_OWN, NM_FIRST_THREADS, NM_ANOTHERS };
-void nm_stub_narrowed(const void *mask, size_t bytes, enum nm_whose whose);
+void nm_stub_narrowed(const void *mask, size_t bytes, enum nm_whose whose, bool whole);
+bool nm_stub_has_one_thread(void);
 bool nm_stub_own_allowed(struct nm_cpus *out); /* the narrower set of this thread; it goes to what it starts */
 bool nm_cpus_parse(const char *list, struct nm_cpus *out);
 bool nm_cpus_write(const struct nm_cpus *set, char *out, size_t room);

@@ -177,11 +177,11 @@ static long after_narrowing(long result, pid_t tid, size_t bytes, const void *ma
 {
     pid_t pid = (pid_t)nm_system3(SYS_getpid, 0, 0, 0);
     if (result == 0 && (tid == 0 || tid == (pid_t)nm_system3(SYS_gettid, 0, 0, 0)))
-        nm_stub_narrowed(mask, bytes, NM_OWN);
+        nm_stub_narrowed(mask, bytes, NM_OWN, nm_stub_has_one_thread());
     else if (result == 0 && tid == pid)
-        nm_stub_narrowed(mask, bytes, NM_FIRST_THREADS);
+        nm_stub_narrowed(mask, bytes, NM_FIRST_THREADS, nm_stub_has_one_thread());
     else if (result == 0 && nm_system3(SYS_tgkill, pid, tid, 0) == 0)
-        nm_stub_narrowed(mask, bytes, NM_ANOTHERS);
+        nm_stub_narrowed(mask, bytes, NM_ANOTHERS, false);
     return result;
 }
 
@@ -196,7 +196,7 @@ static long narrow_thread(pthread_t thread, size_t bytes, const void *mask)
     typedef int (*function)(pthread_t, size_t, const void *);
     long result = ((function)next_of(AT_pthread_setaffinity_np))(thread, bytes, mask);
     if (result == 0 && pthread_self)
-        nm_stub_narrowed(mask, bytes, thread == pthread_self() ? NM_OWN : NM_ANOTHERS);
+        nm_stub_narrowed(mask, bytes, thread == pthread_self() ? NM_OWN : NM_ANOTHERS, nm_stub_has_one_thread());
     return result;
 }
 

@@ -1,8 +1,8 @@
 /* Works for the seconds of the first argument with a mask of its own choice, and fails if that mask
  * changes. "process CPU": binds itself, in its only thread. "thread CPU": binds one thread of
  * three. "number CPU": binds itself by the system call. "team CPU": binds itself, and then opens
- * parallel regions. "born": has the mask that it was started with. It prints a line when it is
- * bound. */
+ * parallel regions. "briefly CPU": binds itself, and after a third of the time takes everything that
+ * it had. "born": has the mask that it was started with. It prints a line when it is bound. */
 #include "check.h"
 #include <omp.h>
 #include <pthread.h>
@@ -66,7 +66,13 @@ int main(int argc, char **argv)
         return 2;
     }
     pthread_t others[2];
-    bool threads = !strcmp(way, "thread");
+    bool threads = !strcmp(way, "thread"), briefly = !strcmp(way, "briefly");
+    cpu_set_t before;
+    double end = until;
+    if (sched_getaffinity(0, sizeof before, &before) != 0)
+        return 2;
+    if (briefly)
+        until -= 2 * atof(argv[1]) / 3;
     for (int i = 0; threads && i < 2; i++)
         if (pthread_create(&others[i], NULL, unbound, NULL) != 0)
             check_fail("no thread");
@@ -78,6 +84,10 @@ int main(int argc, char **argv)
         open_regions();
     else
         work();
+    if (briefly && sched_setaffinity(0, sizeof before, &before) != 0)
+        check_fail("it cannot be everywhere again: %m");
+    while (briefly && check_now() < end)
+        ;
     for (int i = 0; threads && i < 2; i++)
         pthread_join(others[i], NULL);
     puts("kept");

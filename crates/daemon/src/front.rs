@@ -160,6 +160,7 @@ impl Front {
             | Due::Sweep
             | Due::Nodes
             | Due::Beginners
+            | Due::Pins
             | Due::Strays => {}
         }
     }

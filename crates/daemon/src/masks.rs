@@ -3,18 +3,19 @@
 //! changes it.
 //!
 //! **A mask is ours** if it is one of these:
-//! 1. a set that we have put the application on, and that may still be in force for some of its
-//!    threads, or what the kernel makes of that set (offline processors and cpusets take some
-//!    away);
-//! 2. a set with every processor that the application may have: who takes everything is bound to
+//! 1. the set that we have put this thread on, or the thread that has made it;
+//! 2. a set that the application is told to be on, and that may be in force for some of its threads;
+//! 3. what the kernel makes of one of these (offline processors and cpusets take some away);
+//! 4. a set with every processor that the application may have: who takes everything is bound to
 //!    nothing.
 //!
 //! **But it is a pin** also then, if it was one at an earlier look and is the same now; if the
 //! thread is new, and its maker's mask is the same pin; or if the environment of its process
 //! names that set and no more (a process that narrows itself says so there).
 //!
-//! It takes two looks with the same mask to tell a pin of a program that `run` has told everything:
-//! a runtime that starts binds its thread here and there for a moment.
+//! A runtime that starts binds its thread here and there for a moment. A process that `run` has told
+//! everything, and that does not say that it has narrowed itself, may be doing that: its mask is a
+//! pin if it is still the same at a second look, [`SURE_NS`] later. Until then nobody changes it.
 //!
 //! The kernel does not say who has set a mask. A program that sets the very mask that it has,
 //! without saying so, cannot be told from one that we have put there.
@@ -23,7 +24,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
 
 use numaestro_host::affinity::{self, Found};
-use numaestro_host::procfs;
+use numaestro_host::{monotonic_ns, procfs};
 use numaestro_topology::CpuSet;
 use serde::{Deserialize, Serialize};
 
@@ -33,6 +34,27 @@ use crate::given::given_by_user;
 const SETS_MOST: usize = 64;
 /// Threads that are known when those that have ended are forgotten first.
 const TIDY_AT: usize = 512;
+/// From the first look at a mask that may be a pin to the second.
+const SURE_NS: u64 = 20_000_000;
+/// From one look at pins to the next: whoever has set one may take it away.
+const AGAIN_NS: u64 = 1_000_000_000;
+
+/// What the latest look at a thread has found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Known {
+    /// We have put it on this set.
+    Ours(CpuSet),
+    /// It may be a pin.
+    Unsure {
+        pid: u32,
+        mask: CpuSet,
+        since_ns: u64,
+    },
+    Pin {
+        pid: u32,
+        mask: CpuSet,
+    },
+}
 
 /// See the file's header.
 #[derive(Debug)]
@@ -41,10 +63,10 @@ pub(crate) struct Masks {
     attach: PathBuf,
     /// Sets that applications were put on, the latest last.
     sets: VecDeque<CpuSet>,
-    /// Threads that have been looked at; with the mask, if that is a pin.
-    threads: BTreeMap<u32, Option<CpuSet>>,
-    /// Masks that were no set of ours at one look, by thread.
-    seen: BTreeMap<u32, CpuSet>,
+    /// Threads that have been looked at.
+    threads: BTreeMap<u32, Known>,
+    /// The time of the next look at masks that are pins, or may be; `None`: there are none.
+    look_ns: Option<u64>,
     /// Number of threads at which those that have ended are forgotten.
     tidy_at: usize,
 }
@@ -54,8 +76,8 @@ pub(crate) struct Masks {
 pub(crate) struct SavedMasks {
     /// See [`Masks::sets`].
     sets: Vec<CpuSet>,
-    /// Pinned threads, with their masks.
-    pins: Vec<(u32, CpuSet)>,
+    /// Pinned threads, with their processes and masks.
+    pins: Vec<(u32, u32, CpuSet)>,
 }
 
 /// The sets that may be in force for the threads of one application.
@@ -65,24 +87,32 @@ pub(crate) struct InForce<'a> {
     pub(crate) whole: &'a CpuSet,
     /// Sets that it was put on. `None`: not known; any set that was used lately.
     pub(crate) sets: Option<&'a [CpuSet]>,
-    /// The set that its threads are about to have.
+    /// The set that we are about to put its threads on; empty: we only look.
     pub(crate) next: &'a CpuSet,
+    /// It moves its threads by itself, when it is told.
+    pub(crate) moves_itself: bool,
 }
 
 impl Masks {
     pub(crate) fn new(attach: PathBuf) -> Self {
-        Self { attach, sets: VecDeque::new(), threads: BTreeMap::new(), seen: BTreeMap::new(), tidy_at: TIDY_AT }
+        Self { attach, sets: VecDeque::new(), threads: BTreeMap::new(), look_ns: None, tidy_at: TIDY_AT }
     }
 
     /// The memory of a manager that was killed.
     pub(crate) fn of_former(attach: PathBuf, saved: SavedMasks) -> Self {
-        let threads = saved.pins.into_iter().map(|(tid, mask)| (tid, Some(mask))).collect();
-        Self { sets: saved.sets.into(), threads, ..Self::new(attach) }
+        let threads: BTreeMap<_, _> =
+            saved.pins.into_iter().map(|(tid, pid, mask)| (tid, Known::Pin { pid, mask })).collect();
+        let mut masks = Self { sets: saved.sets.into(), threads, ..Self::new(attach) };
+        masks.look_again();
+        masks
     }
 
     pub(crate) fn saved(&self) -> SavedMasks {
-        let pins = self.threads.iter().filter_map(|(tid, mask)| Some((*tid, mask.clone()?)));
-        SavedMasks { sets: self.sets.iter().cloned().collect(), pins: pins.collect() }
+        let pin = |(tid, known): (&u32, &Known)| match known {
+            Known::Pin { pid, mask } => Some((*tid, *pid, mask.clone())),
+            Known::Ours(_) | Known::Unsure { .. } => None,
+        };
+        SavedMasks { sets: self.sets.iter().cloned().collect(), pins: self.threads.iter().filter_map(pin).collect() }
     }
 
     /// The socket that the environment of managed processes names.
@@ -107,20 +137,54 @@ impl Masks {
     /// Says whether the mask of a thread is ours, by the rule in the file's header.
     pub(crate) fn is_ours(&mut self, found: Found<'_>, in_force: InForce<'_>) -> bool {
         let ours = self.judge(found, in_force);
-        // A runtime that starts binds its thread here and there for a moment: it takes two looks to
-        // tell a pin.
-        let unsure =
-            !ours && self.told_whole(found, in_force) && self.threads.get(&found.tid).is_none_or(Option::is_none);
-        if unsure && self.seen.insert(found.tid, found.mask.clone()).as_ref() != Some(found.mask) {
-            return false;
-        }
         if self.threads.len() >= self.tidy_at {
             self.threads.retain(|tid, _| affinity::get(*tid).is_ok());
-            self.seen.clear();
             self.tidy_at = TIDY_AT.max(2 * self.threads.len());
         }
-        self.threads.insert(found.tid, (!ours).then(|| found.mask.clone()));
+        let put = if in_force.next.is_empty() { found.mask } else { in_force.next };
+        let known = if ours { Known::Ours(put.clone()) } else { self.not_ours(found, in_force) };
+        self.threads.insert(found.tid, known);
         ours
+    }
+
+    fn not_ours(&mut self, found: Found<'_>, in_force: InForce<'_>) -> Known {
+        let (pid, now) = (found.pid, monotonic_ns());
+        let since_ns = match self.threads.get(&found.tid) {
+            Some(Known::Unsure { mask, since_ns, .. }) if mask == found.mask => *since_ns,
+            Some(Known::Pin { mask, .. }) if mask == found.mask => 0,
+            _ if self.told_whole(found, in_force) => now,
+            _ => 0,
+        };
+        if now < since_ns + SURE_NS {
+            self.look_at(since_ns + SURE_NS);
+            return Known::Unsure { pid, mask: found.mask.clone(), since_ns };
+        }
+        self.look_again();
+        Known::Pin { pid, mask: found.mask.clone() }
+    }
+
+    /// Whoever has narrowed itself may widen itself.
+    pub(crate) fn look_again(&mut self) {
+        self.look_at(monotonic_ns() + AGAIN_NS);
+    }
+
+    fn look_at(&mut self, at_ns: u64) {
+        self.look_ns = Some(self.look_ns.map_or(at_ns, |set| set.min(at_ns)));
+    }
+
+    /// The time of the next look at masks that are pins, or may be.
+    pub(crate) fn look_ns(&self) -> Option<u64> {
+        self.look_ns
+    }
+
+    /// The processes with threads that are pinned, or may be: this is the time for a look at them.
+    pub(crate) fn take_pinned(&mut self) -> BTreeSet<u32> {
+        self.look_ns = None;
+        let pid = |known: &Known| match known {
+            Known::Pin { pid, .. } | Known::Unsure { pid, .. } => Some(*pid),
+            Known::Ours(_) => None,
+        };
+        self.threads.values().filter_map(pid).collect()
     }
 
     /// `run` has told its process all of this, and it has not said that it has narrowed itself.
@@ -129,36 +193,41 @@ impl Masks {
     }
 
     fn judge(&self, found: Found<'_>, in_force: InForce<'_>) -> bool {
-        let InForce { whole, sets, next } = in_force;
+        let InForce { whole, sets, next, moves_itself } = in_force;
         if whole.is_subset(found.mask) {
             return true;
         }
         match self.threads.get(&found.tid) {
-            Some(Some(pin)) if pin == found.mask => return false,
-            None if self.maker_is_pinned(found) => return false,
+            Some(Known::Pin { mask, .. }) if mask == found.mask => return false,
+            // Only the program itself can have put it there.
+            Some(Known::Unsure { mask, .. }) if mask == found.mask && !moves_itself => return false,
+            None if self.maker(found).and_then(|maker| self.pin_of(maker)) == Some(found.mask) => return false,
             _ => {}
         }
+        let put = self.put(found.tid).or_else(|| self.put(self.maker(found)?));
+        let told = sets.map_or_else(|| self.sets.iter().collect(), |sets| sets.iter().collect::<Vec<_>>());
+        let known: Vec<&CpuSet> = put.into_iter().chain(told).collect();
         let is_of_kernel = |set: &CpuSet| {
             found.mask.is_subset(set) && affinity::possible(found.pid, set).is_ok_and(|made| made == *found.mask)
         };
-        let is_one = |known: &mut dyn Iterator<Item = &CpuSet>| {
-            let known: Vec<&CpuSet> = known.collect();
-            known.contains(&found.mask) || known.iter().any(|set| is_of_kernel(set)) || is_of_kernel(whole)
-        };
-        let ours = match sets {
-            Some(sets) => is_one(&mut sets.iter()),
-            None => is_one(&mut self.sets.iter()),
-        };
+        let ours = known.contains(&found.mask) || known.iter().any(|set| is_of_kernel(set)) || is_of_kernel(whole);
         // Nobody asks for the environment of a process that stays where it is.
         ours && (found.mask == next || !self.says_so(found, whole))
     }
 
+    /// The set that we have put a thread on.
+    fn put(&self, tid: u32) -> Option<&CpuSet> {
+        match self.threads.get(&tid)? {
+            Known::Ours(set) => Some(set),
+            Known::Pin { .. } | Known::Unsure { .. } => None,
+        }
+    }
+
     /// A new thread has its maker's mask. The maker is known as the first thread of its process, or
     /// of the process above.
-    fn maker_is_pinned(&self, found: Found<'_>) -> bool {
+    fn maker(&self, found: Found<'_>) -> Option<u32> {
         let above = || procfs::stat(found.pid).ok().map(|stat| stat.parent);
-        let maker = if found.tid == found.pid { above() } else { Some(found.pid) };
-        maker.and_then(|maker| self.pin_of(maker)) == Some(found.mask)
+        if found.tid == found.pid { above() } else { Some(found.pid) }
     }
 
     /// The environment says that the process has narrowed itself to this mask.
@@ -176,13 +245,16 @@ impl Masks {
 
     /// The mask of a thread, if it was found to be a pin.
     pub(crate) fn pin_of(&self, tid: u32) -> Option<&CpuSet> {
-        self.threads.get(&tid)?.as_ref()
+        match self.threads.get(&tid)? {
+            Known::Pin { mask, .. } => Some(mask),
+            Known::Ours(_) | Known::Unsure { .. } => None,
+        }
     }
 
     /// The processors that these processes are pinned to, if nothing of them runs anywhere else.
     /// Processes that have started some of the others only wait for them, and do not count.
     pub(crate) fn bound(&self, pids: &[u32]) -> Option<CpuSet> {
-        if self.threads.values().all(Option::is_none) {
+        if !self.threads.values().any(|known| matches!(known, Known::Pin { .. })) {
             return None;
         }
         let parents: BTreeSet<u32> = pids.iter().filter_map(|pid| Some(procfs::stat(*pid).ok()?.parent)).collect();

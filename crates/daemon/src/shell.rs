@@ -38,7 +38,7 @@ use crate::machine::Site;
 use crate::programs::{App, Programs};
 use crate::quota::Allowed;
 use crate::recording::{Recording, Wanted};
-use crate::wakeups::Wakeups;
+use crate::wakeups::{Due, Wakeups};
 use actuators::Actuators;
 use sensors::Sensors;
 
@@ -253,6 +253,9 @@ impl Shell {
             if self.course.is_empty() {
                 self.watch();
             }
+        }
+        if let Some(at) = self.actuators.trees.pins_due_ns() {
+            self.wakeups.set_earlier(Due::Pins, at);
         }
         self.tend_recording();
     }

@@ -39,6 +39,10 @@ struct Tree {
     bound: Option<CpuSet>,
     /// Sets that some of its threads may still be on, the latest last; empty: not known.
     sets: Vec<CpuSet>,
+    /// This process of it has narrowed itself since it came.
+    narrowed: Option<u32>,
+    /// It is told, and moves its threads by itself.
+    moves_itself: bool,
     /// Processes at the latest look, with their start times; also those that have left since.
     members: BTreeMap<u32, u64>,
     /// Members that have left the tree: a parent has ended.
@@ -57,7 +61,7 @@ impl Tree {
 
     fn in_force<'a>(&'a self, next: &'a CpuSet) -> InForce<'a> {
         let sets = Some(&self.sets[..]).filter(|sets| !sets.is_empty());
-        InForce { whole: &self.original, sets, next }
+        InForce { whole: &self.original, sets, next, moves_itself: self.moves_itself }
     }
 }
 
@@ -115,7 +119,8 @@ impl Trees {
             None => vec![original.clone()],
         };
         let (members, strays) = Default::default();
-        self.by_app.insert(app, Tree { original, bound: None, sets, members, strays });
+        self.by_app
+            .insert(app, Tree { original, bound: None, sets, narrowed: None, moves_itself: false, members, strays });
         self.find_bound(app, &[pid]);
     }
 
@@ -133,6 +138,8 @@ impl Trees {
         let Some(tree) = self.by_app.get_mut(&app) else { return };
         if let Some(given) = given.filter(|given| *given != tree.original) {
             tree.original = given;
+            tree.narrowed = Some(pid);
+            self.masks.get_mut().look_again();
             self.rebound.insert(app);
         }
         self.find_bound(app, &[pid]);
@@ -144,11 +151,6 @@ impl Trees {
         let Some(tree) = self.by_app.get(&app) else { return };
         let (masks, nowhere) = (self.masks.get_mut(), CpuSet::default());
         for &pid in pids {
-            // A runtime that starts may bind its thread here and there for a moment to look around.
-            // Whoever was told something by `run` says there that it has narrowed itself.
-            if given_by_user(pid, masks.attach()).is_some_and(|given| given == tree.original) {
-                continue;
-            }
             for tid in procfs::threads(pid).unwrap_or_default() {
                 if let Ok(mask) = affinity::get(tid) {
                     masks.is_ours(Found { pid, tid, mask: &mask }, tree.in_force(&nowhere));
@@ -166,6 +168,23 @@ impl Trees {
             debug!(app, ?before, now = ?tree.bound, "all of it is pinned, or not any more");
             self.rebound.insert(app);
         }
+    }
+
+    /// The time of the next look at processes that have narrowed themselves.
+    pub(crate) fn pins_due_ns(&self) -> Option<u64> {
+        self.masks.borrow().look_ns()
+    }
+
+    /// Processes that have narrowed themselves: this is the time for a look at them.
+    pub(crate) fn take_pinned(&mut self) -> BTreeSet<u32> {
+        let masks = self.masks.get_mut();
+        let mut pids = masks.take_pinned();
+        let narrowed: Vec<u32> = self.by_app.values().filter_map(|tree| tree.narrowed).collect();
+        if !narrowed.is_empty() {
+            masks.look_again();
+        }
+        pids.extend(narrowed);
+        pids
     }
 
     /// Says whether an application is bound otherwise than when this was last asked.
@@ -195,6 +214,7 @@ impl Trees {
         self.masks.get_mut().used(cpus);
         if let Some(tree) = self.by_app.get_mut(&app) {
             tree.told(cpus);
+            tree.moves_itself = true;
         }
     }
 
@@ -202,6 +222,7 @@ impl Trees {
     pub(crate) fn settled(&mut self, app: u64) {
         if let Some(tree) = self.by_app.get_mut(&app) {
             tree.sets.drain(..tree.sets.len().saturating_sub(1));
+            tree.moves_itself = false;
         }
     }
 
@@ -212,7 +233,7 @@ impl Trees {
             if self.beginners.has(found.pid) {
                 return false;
             }
-            let unknown = InForce { whole: next, sets: None, next };
+            let unknown = InForce { whole: next, sets: None, next, moves_itself: false };
             let in_force = tree.map_or(unknown, |tree| tree.in_force(next));
             self.masks.borrow_mut().is_ours(found, in_force)
         }
@@ -267,7 +288,7 @@ impl Trees {
         others: &BTreeSet<u32>,
         cpus: &CpuSet,
     ) -> Result<(), HostError> {
-        self.told(app, cpus);
+        self.masks.get_mut().used(cpus);
         let mut pids = BTreeSet::new();
         let mut judge = self.judge(app, cpus);
         let mut ours = |found: Found<'_>| {
@@ -281,6 +302,9 @@ impl Trees {
             }
         }
         drop(judge);
+        if let Some(tree) = self.by_app.get_mut(&app) {
+            tree.told(cpus);
+        }
         self.note_bound(app, &pids.into_iter().collect::<Vec<_>>());
         match moved {
             Ok(_) => Ok(()),

@@ -78,6 +78,8 @@ pub(crate) enum Due {
     Strays,
     /// A look at programs that have just begun.
     Beginners,
+    /// A look at masks that are pins, or may be.
+    Pins,
     /// Connections can perhaps be accepted again.
     Accept,
     /// A look whether the manager's directory and sockets are still there.

@@ -28,19 +28,22 @@ fn two() -> [String; 2] {
 /// Reads the masks of all threads of a process each millisecond.
 struct Watch {
     ends: Arc<AtomicBool>,
-    reader: std::thread::JoinHandle<BTreeMap<String, u32>>,
+    /// Each change of a thread's mask, with its time.
+    reader: std::thread::JoinHandle<Vec<(Duration, u32, String)>>,
 }
 
 impl Watch {
     fn of(pid: u32, tid: Option<u32>) -> Self {
         let ends = Arc::new(AtomicBool::new(false));
-        let (over, mut seen) = (Arc::clone(&ends), BTreeMap::new());
+        let (over, mut seen) = (Arc::clone(&ends), Vec::new());
         let reader = std::thread::spawn(move || {
+            let (began, mut latest) = (Instant::now(), BTreeMap::new());
             while !over.load(Ordering::Relaxed) {
                 let all = || numaestro_host::procfs::threads(pid).unwrap_or_default();
                 for tid in tid.map_or_else(all, |tid| vec![tid]) {
-                    if let Ok(mask) = numaestro_host::affinity::get(tid) {
-                        *seen.entry(mask.to_string()).or_default() += 1;
+                    let Ok(mask) = numaestro_host::affinity::get(tid).map(|mask| mask.to_string()) else { continue };
+                    if latest.insert(tid, mask.clone()).as_ref() != Some(&mask) {
+                        seen.push((began.elapsed(), tid, mask));
                     }
                 }
                 std::thread::sleep(Duration::from_millis(1));
@@ -55,8 +58,7 @@ impl Watch {
     fn expect(self, what: &str, mask: &str) {
         self.ends.store(true, Ordering::Relaxed);
         let seen = self.reader.join().expect("it reads");
-        let only: Vec<&str> = seen.keys().map(String::as_str).collect();
-        assert_eq!(only, [mask], "{what}: {seen:?}");
+        assert!(!seen.is_empty() && seen.iter().all(|(_, _, seen)| seen == mask), "{what}: {seen:?}");
     }
 }
 
@@ -231,4 +233,24 @@ fn pins_outlive_limits_release_managers_and_the_end() {
         program.signal(Signal::KILL);
         let _ = program.end();
     }
+}
+
+#[test]
+fn who_was_bound_for_a_moment_only_gets_everything_again() {
+    let _turn = turn();
+    if processors() < 2 {
+        skip!("one processor only");
+    }
+    let manager = Manager::started();
+    let [first, _] = two();
+    let own = numaestro_host::affinity::get(0).expect("readable");
+    for path in [Some(any("pinned")), program("gcc", "pinned-static")].into_iter().flatten() {
+        let program = bound(&mut manager.run_command([path.as_str(), SECONDS, "briefly", &first]), &first);
+        let only_one = eventually(|| cpus_of(&manager, program.pid()).is_some_and(|cpus| cpus.to_string() == first));
+        let all_again = eventually(|| cpus_of(&manager, program.pid()).is_some_and(|cpus| cpus == own));
+        let mask = numaestro_host::affinity::get(program.pid()).map(|mask| mask.to_string()).unwrap_or_default();
+        assert!(only_one && all_again && mask == own.to_string(), "{path}: {only_one}, {all_again}, {mask}");
+        program.end().expect("briefly", "bound\nkept\n");
+    }
+    manager.expect_all_free();
 }

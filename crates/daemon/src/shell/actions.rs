@@ -1,6 +1,8 @@
 //! Carries out the engine's actions: writes pages, moves threads, stops programs, answers waiting
 //! commands.
 
+use std::collections::BTreeSet;
+
 use numaestro_abi::control::Reply;
 use numaestro_contract::Observation;
 use numaestro_engine::{Action, PageHome};
@@ -76,7 +78,9 @@ impl Shell {
         if lent {
             self.sensors.phases.lent(&self.course, app, &mut self.wakeups);
         }
-        if let Some(target) = entry.allocation.target() {
+        if let Some(target) = entry.allocation.target()
+            && self.actuators.shared_pages.has(app)
+        {
             self.actuators.trees.told(app, &target.cpus);
         }
         if !self.actuators.publish(entry) {
@@ -121,9 +125,7 @@ impl Shell {
         if let Some(entry) = self.programs.get(app) {
             self.actuators.place(entry, &self.programs.other_roots(entry.pid()), cpus);
         }
-        if self.actuators.trees.take_rebound(app) {
-            self.renew_allowed(app);
-        }
+        self.apply_rebound(app);
     }
 
     /// A process has put itself on all processors that it may have, and becomes another program.
@@ -143,6 +145,31 @@ impl Shell {
                 let mut ours = self.actuators.trees.judge(app, &cpus);
                 let _ = affinity::set_tree(pid, &self.programs.other_roots(pid), &cpus, &mut ours);
             }
+        }
+    }
+
+    /// Masks that may have been pins are pins now, or ours again; pins may have gone; and whoever
+    /// has narrowed itself may have widened itself.
+    pub(super) fn look_at_pins(&mut self) {
+        let pinned = self.actuators.trees.take_pinned();
+        let apps: BTreeSet<(u64, u32)> =
+            pinned.into_iter().filter_map(|pid| Some((self.application_of(pid)?, pid))).collect();
+        for (app, pid) in apps {
+            if self.programs.get(app).is_some_and(|entry| entry.pid() == pid) {
+                self.actuators.trees.look_again(app, pid, &self.site.usable);
+            }
+            // A program with a page moves its own threads.
+            if self.actuators.shared_pages.has(app) {
+                self.apply_rebound(app);
+            } else {
+                self.place(app);
+            }
+        }
+    }
+
+    fn apply_rebound(&mut self, app: u64) {
+        if self.actuators.trees.take_rebound(app) {
+            self.renew_allowed(app);
         }
     }
 

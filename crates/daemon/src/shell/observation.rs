@@ -29,6 +29,7 @@ impl Shell {
             Due::Cpuset(app) => self.enter_cpuset(app),
             Due::Strays => self.sweep(),
             Due::Beginners => self.place_begun(),
+            Due::Pins => self.look_at_pins(),
             Due::Sweep => self.actuators.cpusets.sweep(&mut self.wakeups),
             Due::Nodes => self.bind_memory(),
             Due::Watch
