@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Of the stub; a shim that is preloaded alone has none. */
@@ -165,15 +166,25 @@ __attribute__((constructor)) static void at_start(void)
     look_for_setters(false);
 }
 
-/* Only if a person looks on: a script that compares stderr must not see us. */
+/* A person looks on at the terminal of `run`. A script that compares stderr must not see us, and what a program writes to a terminal
+ * of its own making is its output. */
+static bool is_seen(void)
+{
+    const char *terminal = getenv("NUMAESTRO_TERMINAL"), *wish = getenv("NUMAESTRO_HINTS");
+    struct stat status;
+    if (wish)
+        return wish[0] == '1';
+    return terminal && fstat(STDERR_FILENO, &status) == 0 && S_ISCHR(status.st_mode) &&
+           strtoull(terminal, NULL, 10) == (unsigned long long)status.st_rdev && isatty(STDERR_FILENO);
+}
+
 __attribute__((destructor)) static void at_exit(void)
 {
-    const char *wish = getenv("NUMAESTRO_HINTS");
     struct numaestro_page *page = nm_client.page;
     uint64_t regions = page->root.regions, folded = page->root.held;
     bool chosen = page->root.held_by != NM_HELD_NOT || (nm_client.flags & NM_FLAG_RESIZE_ALWAYS);
     /* Asked last: a program may have forbidden itself this system call. */
-    if (!nm_client.attached || chosen || folded == 0 || folded * 10 < regions || (wish ? wish[0] != '1' : !isatty(STDERR_FILENO)))
+    if (!nm_client.attached || chosen || folded == 0 || folded * 10 < regions || !is_seen())
         return;
     char line[512];
     int n = snprintf(line, sizeof line,

@@ -72,7 +72,8 @@ static void start_again(char *const *argv, char *const *envp)
         return;
     size_t shim_length = nm_length(shim), preload_length = nm_length(preload);
     if (used + stub_length + shim_length + preload_length + 3 > sizeof value || nm_contains(preload, shim) ||
-        nm_system4(SYS_faccessat, AT_FDCWD, shim, 4 /* R_OK */, 0) != 0)
+        nm_system4(SYS_faccessat, AT_FDCWD, shim, 4 /* R_OK */, 0) != 0 ||
+        !nm_shim_finds_its_libraries(nm_variable(envp, "LD_LIBRARY_PATH")))
         return;
     const char *entries[count + 2];
     for (size_t i = 0; i < count; i++)

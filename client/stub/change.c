@@ -221,7 +221,7 @@ void nm_change_choose(struct nm_change *change, const char *path, char *const ar
         stub = NULL;
     /* Nobody of ours looks at what a static program starts. */
     if (stub && (image.runtime || image.kind != NM_IMAGE_GLIBC) && nm_stub_shim_path(stub, shim_text, sizeof shim_text) &&
-        can_be_opened(shim_text))
+        can_be_opened(shim_text) && nm_shim_finds_its_libraries(search.library_path))
         shim = shim_text;
     choose_preload(change, preload, stub, shim);
     if (stub) {

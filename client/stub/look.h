@@ -45,6 +45,10 @@ void nm_close_file(long fd);
  * needs it. */
 bool nm_find_library(const char *name, const char *run_path, const char *origin, const struct nm_search *search, char *out);
 
+/* Until glibc 2.34 functions of the C library were in files of their own, which the shim needs. Who has copied into a root only what
+ * its programs need has none. */
+bool nm_shim_finds_its_libraries(const char *library_path);
+
 /* Whether a file of this name is, by its name, a runtime that the shim serves. */
 bool nm_is_runtime_name(const char *path, const char *rules);
 

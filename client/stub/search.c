@@ -150,3 +150,14 @@ bool nm_find_library(const char *name, const char *run_path, const char *origin,
             return true;
     return false;
 }
+
+bool nm_shim_finds_its_libraries(const char *library_path)
+{
+    static const char *const needed[] = {"libpthread.so.0", "libdl.so.2"};
+    struct nm_search search = {.library_path = library_path};
+    char path[NM_SEARCH_BYTES];
+    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
+        if (!nm_find_library(needed[i], NULL, NULL, &search, path))
+            return false;
+    return true;
+}

@@ -36,6 +36,8 @@ pub struct Told {
     pub libraries: Option<String>,
     /// What pools are sized for.
     pub pool: Option<PoolArg>,
+    /// The terminal at which a person looks on: its device number.
+    pub terminal: Option<String>,
     /// The most processors that the program can ever have, where the manager says so.
     pub most: Option<u32>,
 }
@@ -112,6 +114,7 @@ impl Environment {
             ("NUMAESTRO_CLASS", told.class),
             ("NUMAESTRO_FOLD", told.fold),
             ("NUMAESTRO_LIBRARIES", told.libraries.as_deref()),
+            ("NUMAESTRO_TERMINAL", told.terminal.as_deref()),
         ];
         for (name, value) in words {
             if let Some(value) = value {

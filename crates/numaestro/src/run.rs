@@ -358,7 +358,15 @@ pub fn manage(
 /// The user's wishes to the shim in the program.
 pub fn told(plan: &Plan, most: Option<u32>) -> Told {
     let (fold, libraries) = (plan.fold.map(FoldArg::word), LibraryRule::list(&plan.libraries));
-    Told { class: plan.class, fold, libraries, pool: plan.pool, most }
+    Told { class: plan.class, fold, libraries, pool: plan.pool, terminal: terminal(), most }
+}
+
+/// Advice is for whoever looks at this command's own terminal: what a program makes for itself
+/// (`script`, `expect`) belongs to its output.
+fn terminal() -> Option<String> {
+    let stderr = rustix::stdio::stderr();
+    let device = rustix::termios::isatty(stderr).then(|| rustix::fs::fstat(stderr).ok())?;
+    device.map(|status| status.st_rdev.to_string())
 }
 
 /// `execve`, with `execvp`'s rule that a file the kernel does not know is a script for `/bin/sh`.

@@ -7,7 +7,7 @@ use std::process::Command;
 use support::ended;
 use support::manager::Manager;
 use support::programs::{any, python, source};
-use support::{eventually, processors, turn};
+use support::{eventually, has, processors, turn};
 
 /// The lines of a kind that `run --dry-run` prints for these options and variables.
 fn said(manager: &Manager, options: &[&str], variables: &[(&str, &str)], kind: &str, program: &[&str]) -> Vec<String> {
@@ -98,4 +98,30 @@ fn setters_are_called_or_not_as_it_says() {
         assert!(right && !wrong, "{options:?} {rule:?}: {last}, {:#?}", manager.status());
         assert!(running.end().status.success());
     }
+}
+
+/// Advice is for who looks at the terminal of `run`. What a program writes to a terminal that it, or
+/// something before it, has made is its output.
+#[test]
+fn advice_goes_to_the_terminal_of_the_user_only() {
+    let _turn = turn();
+    if processors() == 1 || !has("script") {
+        skip!("one processor only, or no script of util-linux");
+    }
+    let manager = Manager::started();
+    let (inside, command) = (any("inside"), support::manager::NUMAESTRO);
+    let run = |before: &str, within: &str| {
+        let line = format!("{before}{command} run --max 1 -- {within}");
+        let mut shell = support::manager::alone(["sh", "-c", &line]);
+        shell.env("NUMAESTRO_DIR", manager.dir()).env("OMP_NUM_THREADS", "2").env("PROGRAM", &inside);
+        ended::run(&mut shell).stdout
+    };
+    let advised = |said: &str| said.contains("ran with more threads than processors");
+    let on_terminal = "script -qec '";
+    let direct = run(on_terminal, "\"$PROGRAM\" 0.3' /dev/null");
+    assert!(advised(&direct), "{direct}");
+    let within = run("", "script -qec '\"$PROGRAM\" 0.3' /dev/null");
+    assert!(within.contains("inside") && !advised(&within), "{within}");
+    let nested = run(on_terminal, "sh -c \"script -qec \\\"$PROGRAM 0.3\\\" /dev/null\"' /dev/null");
+    assert!(nested.contains("inside") && !advised(&nested), "{nested}");
 }

@@ -22,7 +22,7 @@ What is changed for the program:
   affinity             the processors it is given
   LD_PRELOAD           begins with the shim, for dynamically linked glibc programs
   NUMAESTRO_ATTACH, NUMAESTRO_CLASS, NUMAESTRO_FOLD, NUMAESTRO_LIBRARIES, NUMAESTRO_POOL,
-  NUMAESTRO_CPUS_ALL
+  NUMAESTRO_CPUS_ALL, NUMAESTRO_TERMINAL
                        how the shim finds the manager, and what it is to know
   number of processors what it is told when it asks the C library: all that it may ever
                        have, so that a pool that is sized once is not small for life

@@ -6,7 +6,8 @@ use crate::user::{User, text};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// Copies programs and all libraries that the loader would load into a root directory.
+/// Copies programs and all libraries that the loader would load into a root directory, and those that
+/// belong to every C library.
 const FILL: &str = r#"
 set -e
 root=$1
@@ -14,7 +15,13 @@ shift
 mkdir -p "$root"/bin "$root"/dev "$root"/etc "$root"/proc "$root"/run "$root"/sys "$root"/tmp
 for program in /bin/sh "$@"; do
     cp -L "$program" "$root/bin/"
-    for library in $(ldd "$program" | grep -o '/[^ ]*'); do cp -L --parents "$library" "$root"; done
+    for library in $(ldd "$program" | grep -o '/[^ ]*'); do
+        cp -L --parents "$library" "$root"
+        beside=${library%/*}
+        for other in "$beside"/libpthread.so.0 "$beside"/libdl.so.2; do
+            [ ! -e "$other" ] || cp -L --parents "$other" "$root"
+        done
+    done
 done
 "#;
 
@@ -70,7 +77,7 @@ impl Podman {
     }
 
     /// The root directory of its containers.
-    fn root(&self) -> PathBuf {
+    pub fn root(&self) -> PathBuf {
         self.user.path("root")
     }
 

@@ -251,7 +251,9 @@ fn a_cpuset_and_a_quota_of_the_container_bound_its_programs() {
     let _manager = manager(user);
     let way_in = way_in(user);
     for limit in ["--cpuset-cpus=1", "--cpus=1"] {
-        let options: Vec<&str> = way_in.iter().map(String::as_str).chain([limit]).collect();
+        // A team of one thread does not come to a manager.
+        let two = "--env=OMP_NUM_THREADS=2";
+        let options: Vec<&str> = way_in.iter().map(String::as_str).chain([limit, two]).collect();
         let (inside, _) = begin(&podman, "limited", &options, &["sor", "--json", "--reps", LONG]);
         until("one processor", || {
             let apps = apps(user);
@@ -265,6 +267,29 @@ fn a_cpuset_and_a_quota_of_the_container_bound_its_programs() {
         end(&podman, "limited", inside);
         until("nobody", || apps(user).is_empty());
     }
+    ok(&user.output(["stop"]));
+}
+
+/// Somebody has copied into a root only what the programs need.
+#[test]
+fn a_root_in_which_the_shim_cannot_be_loaded_runs_its_programs_without() {
+    let _turn = turn();
+    let podman = match prepared(&[&kernel()]) {
+        Ok(podman) => podman,
+        Err(reason) => skip!("{reason}"),
+    };
+    for name in ["libpthread.so.0", "libdl.so.2"] {
+        ok(&Command::new("find").arg(podman.root()).args(["-name", name, "-delete"]).output().expect("find"));
+    }
+    let user = &podman.user;
+    let _manager = manager(user);
+    let way_in = way_in(user);
+    let way_in: Vec<&str> = way_in.iter().map(String::as_str).collect();
+    let words = ["sor", "--json", "--reps", SHORT];
+    let plain = podman.run(&[], &words).output().expect("podman");
+    let with = podman.run(&way_in, &words).output().expect("podman");
+    assert_eq!((with.status, text(&with.stderr)), (plain.status, text(&plain.stderr)));
+    assert_eq!(checksum(&ok(&with)), checksum(&ok(&plain)));
     ok(&user.output(["stop"]));
 }
 
