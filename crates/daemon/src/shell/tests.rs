@@ -57,28 +57,26 @@ fn a_failed_policy_is_followed_by_the_simplest_one_and_everybody_keeps_what_he_h
 
 #[test]
 fn who_came_when_there_were_few_processors_gets_more_when_there_are() {
-    // The affinity of the thread that is the manager here sets the processors that it may give out.
     let before = affinity::get(0).unwrap();
     if before.len() < 2 {
         numaestro_skip::skip!("one processor only");
     }
     let few: CpuSet = before.iter().take(1).collect();
-    affinity::set(0, &few).unwrap();
-    let (mut shell, _root) = shell(Config::default());
+    let on = |cpus: &CpuSet| Config { unmanaged: false, cpus: cpus.to_string(), ..Config::default() };
+    let (mut shell, _root) = shell(on(&few));
     // One is bound to the first processor by itself, the other is not.
     let (mut bound, bound_app) = sleeper(&mut shell, &few);
     let (mut child, app) = sleeper(&mut shell, &before);
     let had = cpus(&shell, app);
-    affinity::set(0, &before).unwrap();
+    shell.configure(Rc::new(on(&before)));
     shell.observe_machine();
     // A fresh engine gives all applications a moment to claim their processors.
     std::thread::sleep(std::time::Duration::from_millis(5));
     shell.feed(Event::Timer);
     let (has, bound_has) = (cpus(&shell, app), cpus(&shell, bound_app));
-    affinity::set(0, &few).unwrap();
+    shell.configure(Rc::new(on(&few)));
     shell.observe_machine();
     let last = cpus(&shell, app);
-    affinity::set(0, &before).unwrap();
     for child in [&mut child, &mut bound] {
         child.kill().unwrap();
         child.wait().unwrap();
