@@ -5,6 +5,7 @@
 
 use crate::bounded::Bounded;
 use crate::division::Division;
+use crate::group;
 use crate::site::Site;
 use crate::worklist::WorkList;
 use numaestro_policy::{Plan, Policy, Shares, Slot, View};
@@ -49,12 +50,29 @@ impl Placement {
             site.ledger.planned();
             let mut view = site.view();
             if site.ledger.bounds() {
+                self.release_outsiders(site);
                 self.bounded.place(site, division.shares(), &mut self.plan);
                 view = View { order: self.bounded.others(), ..view };
             }
             policy.placement.place(&view, division.shares(), &mut self.plan);
             if !site.places_anew() || !self.lower_caps(site, division.shares()) {
                 return;
+            }
+        }
+    }
+
+    /// Who does not take part gives up its processors: no number counts them. A decision has stopped
+    /// such applications; where admission only tries, they still have theirs.
+    fn release_outsiders(&mut self, site: &Site) {
+        let mut at = 0;
+        for &slot in site.ledger.started() {
+            if group::is_next(site.among.order(), &mut at, slot) || site.ledger.account(slot).pinned {
+                continue;
+            }
+            for pu in &site.ledger.app(slot).own {
+                if self.plan.next(pu) == Some(slot) {
+                    self.plan.release(pu);
+                }
             }
         }
     }
