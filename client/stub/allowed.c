@@ -12,20 +12,33 @@
 
 #define RECORDS 256u
 
-static struct record {
+struct record {
     _Atomic uint32_t stamp; /* 0 = none; a later record may take its place */
     int32_t child;          /* set by this child of vfork; 0 = by a thread of this process */
     bool other;             /* set for another thread than the one that called */
     struct nm_cpus set;
-} records[RECORDS];
+};
+static struct record *_Atomic table; /* NULL: nobody has set anything */
 static _Atomic uint32_t stamps;
 static _Atomic uint32_t first_threads; /* stamp of the first thread's; threads that it makes have its mask */
 static __thread uint32_t own_stamp __attribute__((tls_model("initial-exec")));
 
 static struct record *record_of(uint32_t stamp)
 {
-    struct record *record = &records[stamp % RECORDS];
-    return stamp && record->stamp == stamp ? record : NULL;
+    struct record *records = table, *record = &records[stamp % RECORDS];
+    return records && stamp && record->stamp == stamp ? record : NULL;
+}
+
+/* Two threads may be here at once: one of them has made memory for nothing. */
+static struct record *records_made(void)
+{
+    void *nobody = NULL, *made = table;
+    if (made)
+        return made;
+    made = nm_stub_map(RECORDS * sizeof(struct record));
+    if (!__atomic_compare_exchange_n((void **)&table, &nobody, made, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) && made)
+        nm_system3(SYS_munmap, made, RECORDS * sizeof(struct record), 0);
+    return table;
 }
 
 static bool has_all(const struct nm_cpus *set, const struct nm_cpus *of)
@@ -38,7 +51,8 @@ static bool has_all(const struct nm_cpus *set, const struct nm_cpus *of)
 
 static struct record *found(const struct nm_cpus *present, int32_t child)
 {
-    for (unsigned i = 0; i < RECORDS; i++) {
+    struct record *records = table;
+    for (unsigned i = 0; records && i < RECORDS; i++) {
         struct record *record = &records[i];
         if (!record->stamp || record->child != child || !has_all(&record->set, present))
             continue;
@@ -108,7 +122,8 @@ void nm_stub_narrowed(const void *mask, size_t bytes, enum nm_whose whose, bool 
     uint32_t stamp = 0;
     if (first && !child && (all || whole))
         show(all ? &told : &set);
-    if (!all || child) {
+    struct record *records = !all || child ? records_made() : NULL;
+    if (records) {
         struct record *record = child ? NULL : whose == NM_OWN ? record_of(own_stamp) : NULL;
         stamp = record ? record->stamp : ++stamps;
         if (!stamp)

@@ -191,16 +191,31 @@ static void choose_sanitizer(struct nm_change *change, const struct nm_image *im
     change->needed = true;
 }
 
+static bool answers(const char *name)
+{
+    return *name && nm_stub_symbol_in(nm_stub_own_map(), name);
+}
+
+/* Nothing but ours stands in it. */
+static bool is_only_ours(const char *preload)
+{
+    for (size_t length; preload && (length = file_at(&preload)) > 0; preload += length)
+        if (!is_ours(preload, length, stub_name) && !is_ours(preload, length, shim_name))
+            return false;
+    return true;
+}
+
 void nm_change_choose(struct nm_change *change, const char *path, char *const argv[], char *const envp[])
 {
     const char *preload = nm_variable(envp, "LD_PRELOAD"), *off = nm_variable(envp, "NUMAESTRO_OFF");
-    char stub_text[NM_PATH_BYTES], shim_text[NM_PATH_BYTES];
+    char *stub_text = change->stub, *shim_text = change->shim;
     /* Whoever has put the stub in by hand wants it. */
     bool is_off = off ? *off && !nm_equal(off, "0") : nm_stub_start()->off && stub_of(preload, stub_text) != stub_text;
     const char *rules = nm_variable(envp, "NUMAESTRO_LIBRARIES");
     struct nm_search search = {
         .library_path = nm_variable(envp, "LD_LIBRARY_PATH"),
         .rules = rules ? rules : nm_variable(nm_stub_start()->saved, "NUMAESTRO_LIBRARIES"),
+        .answers = is_only_ours(preload) ? answers : NULL,
     };
     if (is_off) {
         choose_preload(change, preload, NULL, NULL);
@@ -215,12 +230,18 @@ void nm_change_choose(struct nm_change *change, const char *path, char *const ar
     struct nm_image image = nm_look_at_image(path, &search);
     if (image.kind == NM_IMAGE_UNKNOWN)
         return;
+    /* It starts nothing and asks for nothing, so it is as without us. */
+    if (image.content && !image.runtime) {
+        choose_preload(change, preload, NULL, NULL);
+        change->looked = true;
+        return;
+    }
     bool takes = image.kind == NM_IMAGE_GLIBC || image.kind == NM_IMAGE_STATIC || image.kind == NM_IMAGE_LOADER;
     const char *stub = takes && !only_lists(&image, argv, envp) ? stub_of(preload, stub_text) : NULL, *shim = NULL;
     if (stub && !can_be_opened(stub))
         stub = NULL;
     /* Nobody of ours looks at what a static program starts. */
-    if (stub && (image.runtime || image.kind != NM_IMAGE_GLIBC) && nm_stub_shim_path(stub, shim_text, sizeof shim_text) &&
+    if (stub && (image.runtime || image.kind != NM_IMAGE_GLIBC) && nm_stub_shim_path(stub, shim_text, sizeof change->shim) &&
         can_be_opened(shim_text) && nm_shim_finds_its_libraries(search.library_path))
         shim = shim_text;
     choose_preload(change, preload, stub, shim);

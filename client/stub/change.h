@@ -30,6 +30,7 @@ struct nm_change {
     const char *preload, *all, *now, *pool, *sanitizer; /* entries to put in, NULL = as it is */
     bool drop_preload, drop_now;
     bool restore;     /* what this process was told is missing */
+    char stub[NM_PATH_BYTES], shim[NM_PATH_BYTES]; /* their paths, while it is decided */
     char preload_text[NM_TEXT_BYTES], sanitizer_text[NM_LIST_BYTES];
     char all_text[NM_LIST_BYTES], now_text[NM_LIST_BYTES], pool_text[NM_WORD_BYTES];
 };
@@ -42,12 +43,13 @@ struct nm_moved {
 
 struct start; /* exec.c */
 
-/* Everything about one start that needs more room than a stack may have. */
+/* Everything about one start that needs more room than a stack may have. What most starts need comes
+ * first, in one page. */
 struct nm_plan {
     const struct start *start;
     char *const *envp;
-    struct nm_change change;
     struct nm_moved moved;
+    struct nm_change change;
     char path[NM_PATH_BYTES];
     const char *replaced[NM_REPLACED_MAX]; /* entries of `envp` that others stand for, in a stand-in */
     const char *entries[];

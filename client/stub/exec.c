@@ -26,6 +26,11 @@ NM_NEXT(execveat, execveat_fn)
 NM_NEXT(posix_spawn, spawn_fn)
 NM_NEXT(posix_spawnp, spawn_fn)
 
+void nm_stub_prepare_exec(void)
+{
+    execve_next();
+}
+
 /* What is called with the environment that fits. */
 struct start {
     enum { EXECVE, EXECVPE, FEXECVE, EXECVEAT, SPAWN, SPAWNP } how;

@@ -24,6 +24,7 @@ struct nm_image {
     uint8_t runtime;   /* 1: it needs a runtime that the shim serves */
     uint8_t sanitizer; /* 1: it needs the shared runtime of AddressSanitizer */
     uint8_t script;    /* 1: what was said is about the interpreter that its first line names */
+    uint8_t content;   /* 1: it needs no library but the C library, and calls nothing that the stub answers */
 };
 
 /* The settings of a search for libraries. Each may be NULL. */
@@ -31,6 +32,7 @@ struct nm_search {
     const char *library_path; /* LD_LIBRARY_PATH */
     const char *rules;        /* NUMAESTRO_LIBRARIES: further names of runtimes */
     bool (*is_loaded)(const char *name); /* libraries that are there already are not looked at again */
+    bool (*answers)(const char *name);   /* functions that the stub answers; NULL: nobody asks about them */
 };
 
 /* At the file that `execve` would start. */

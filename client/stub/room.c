@@ -20,7 +20,7 @@ static struct kept {
     void *_Atomic at;
 } kept[ROOMS];
 
-static void *map(size_t bytes)
+void *nm_stub_map(size_t bytes)
 {
     long at = nm_system(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return at < 0 && at > -4096 ? NULL : (void *)at;
@@ -33,7 +33,7 @@ static struct kept *take_kept(void)
         if (!__atomic_compare_exchange_n((int32_t *)&kept[i].used, &nobody, 1, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
             continue;
         if (!kept[i].at)
-            kept[i].at = map(STACK_BYTES + USUAL_BYTES);
+            kept[i].at = nm_stub_map(STACK_BYTES + USUAL_BYTES);
         if (kept[i].at)
             return &kept[i];
         kept[i].used = 0;
@@ -46,7 +46,7 @@ void *nm_room_take(struct nm_room *room, size_t bytes)
 {
     room->kept = bytes <= USUAL_BYTES ? take_kept() : NULL;
     room->bytes = STACK_BYTES + (room->kept ? USUAL_BYTES : bytes);
-    room->at = room->kept ? room->kept->at : map(room->bytes);
+    room->at = room->kept ? room->kept->at : nm_stub_map(room->bytes);
     return room->at ? (char *)room->at + STACK_BYTES : NULL;
 }
 

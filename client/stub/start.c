@@ -5,8 +5,9 @@
 
 #include <link.h>
 
-#define SAVED_BYTES 4096u
-#define SAVED_MAX 32u
+/* Few, so that the stub has one page to write to: each further page costs every program's start. */
+#define SAVED_BYTES 768u
+#define SAVED_MAX 24u
 
 extern struct r_debug _r_debug __attribute__((weak));
 extern char **environ __attribute__((weak));
@@ -32,34 +33,42 @@ void *memset(void *to, int value, size_t bytes)
 }
 
 static struct nm_start start;
-static char text[SAVED_BYTES];
+static char usual[SAVED_BYTES];
 static char *saved[SAVED_MAX + 1];
 static _Atomic int state; /* 0 = nobody has looked, 1 = somebody is looking, 2 = done */
 
-static void save(const char *entry, size_t *used, unsigned *count)
+/* The share of the moment is another one for whatever starts later. `run` has set the spin count, if
+ * it is this one: the shim finds it again in libgomp (shim/spin.c). */
+static bool is_kept(const char *entry)
 {
-    size_t length = nm_length(entry) + 1;
-    if (*count == SAVED_MAX || length > SAVED_BYTES - *used)
-        return;
-    nm_copy(text + *used, entry, length);
-    saved[(*count)++] = text + *used;
-    *used += length;
+    return (nm_after(entry, "NUMAESTRO_") && !nm_value(entry, "NUMAESTRO_CPUS_NOW")) || nm_equal(entry, "GOMP_SPINCOUNT=300089");
+}
+
+static void save(char *const *envp)
+{
+    size_t bytes = 0;
+    for (char *const *entry = envp; entry && *entry; entry++)
+        if (is_kept(*entry))
+            bytes += nm_length(*entry) + 1;
+    char *text = bytes <= sizeof usual ? usual : nm_stub_map(bytes);
+    unsigned count = 0;
+    for (char *const *entry = envp; text && entry && *entry && count < SAVED_MAX; entry++) {
+        if (!is_kept(*entry))
+            continue;
+        size_t length = nm_length(*entry) + 1;
+        nm_copy(text, *entry, length);
+        saved[count++] = text;
+        text += length;
+    }
 }
 
 static void look(char *const *envp)
 {
-    size_t used = 0;
-    unsigned count = 0;
     const struct link_map *map = &_r_debug ? _r_debug.r_map : NULL;
     while (map && map->l_addr != (ElfW(Addr))__ehdr_start)
         map = map->l_next;
     start.stub = map ? map->l_name : "";
-    for (char *const *entry = envp; entry && *entry; entry++)
-        /* The share of the moment is another one for whatever starts later. `run` has set the spin
-         * count, if it is this one: the shim finds it again in libgomp (shim/spin.c). */
-        if ((nm_after(*entry, "NUMAESTRO_") && !nm_value(*entry, "NUMAESTRO_CPUS_NOW")) ||
-            nm_equal(*entry, "GOMP_SPINCOUNT=300089"))
-            save(*entry, &used, &count);
+    save(envp);
     start.saved = saved;
     start.allowed = (char *)nm_variable(envp, "NUMAESTRO_CPUS_ALL");
     start.allowed_room = start.allowed ? nm_length(start.allowed) : 0;
@@ -82,9 +91,18 @@ const struct nm_start *nm_stub_start(void)
     return &start;
 }
 
-/* A child of fork is told; one of vfork is not, and has another number. */
+/* The C library gives the kernel a list of each thread's robust mutexes, also of the only thread of a
+ * child of fork; a child of vfork has none. Before glibc 2.34 a program without threads has none either:
+ * there a child of fork is told, and one of vfork has another number. */
 static int32_t own_pid;
 extern int __register_atfork(void (*)(void), void (*)(void), void (*)(void), void *) __attribute__((weak));
+
+static bool has_list(void)
+{
+    void *list = NULL;
+    size_t bytes = 0;
+    return nm_system3(SYS_get_robust_list, 0, &list, &bytes) == 0 && list != NULL;
+}
 
 static void note_pid(void)
 {
@@ -93,7 +111,9 @@ static void note_pid(void)
 
 bool nm_stub_is_vfork_child(void)
 {
-    return own_pid != 0 && own_pid != (int32_t)nm_system3(SYS_getpid, 0, 0, 0);
+    if (has_list())
+        return false;
+    return own_pid == 0 ? &_r_debug != NULL : own_pid != (int32_t)nm_system3(SYS_getpid, 0, 0, 0);
 }
 
 /* Before the C library's own constructor, which sets `environ`. glibc gives constructors the
@@ -101,6 +121,8 @@ bool nm_stub_is_vfork_child(void)
 __attribute__((constructor)) static void at_start(int argc, char **argv, char **envp)
 {
     remember(argc > 0 && argv && &_r_debug ? envp : &environ ? environ : NULL);
+    if (has_list())
+        return;
     note_pid();
     if (__register_atfork)
         __register_atfork(NULL, NULL, note_pid, NULL);

@@ -14,7 +14,7 @@
  * PASSED: called through the table. ASKED: the answer depends on the shim, so it is loaded first.
  * OWN: a function of numaestro.h. */
 #define NM_NAMES(PASSED, ASKED, OWN)                                                                                          \
-    PASSED(dlclose) PASSED(gettid) PASSED(pkey_alloc) PASSED(pthread_attr_setaffinity_np) PASSED(pthread_cancel)              \
+    PASSED(dlclose) PASSED(fork) PASSED(gettid) PASSED(pkey_alloc) PASSED(pthread_attr_setaffinity_np) PASSED(pthread_cancel)              \
     PASSED(pthread_create) PASSED(pthread_exit) PASSED(pthread_kill) PASSED(pthread_mutexattr_setprotocol)                    \
     PASSED(pthread_setschedparam) PASSED(pthread_sigmask) PASSED(pthread_sigqueue) PASSED(raise) PASSED(readv) PASSED(sched_getcpu)         \
     PASSED(sched_setparam) PASSED(sched_setscheduler) PASSED(sched_yield) PASSED(setegid) PASSED(seteuid) PASSED(setgid)      \
@@ -48,12 +48,16 @@ const struct nm_start *nm_stub_start(void);
 bool nm_stub_is_vfork_child(void); /* this process has the memory of another one, which waits for it */
 bool nm_stub_shim_path(const char *stub, char *out, size_t room); /* the shim that lies beside a stub */
 
+/* exec.c: a child of fork is about to start something, or may be */
+void nm_stub_prepare_exec(void);
+
 /* room.c: memory of this many bytes, and a stack beside it; NULL if there is none */
 struct nm_room {
     struct kept *kept;
     void *at;
     size_t bytes;
 };
+void *nm_stub_map(size_t bytes); /* memory of zeros; NULL if there is none */
 void *nm_room_take(struct nm_room *room, size_t bytes);
 void nm_room_leave(struct nm_room *room);
 void nm_room_run(const struct nm_room *room, void (*function)(void *), void *argument);

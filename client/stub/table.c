@@ -31,7 +31,8 @@ extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 #define ENUM(name) AT_##name,
 enum { NM_NAMES(ENUM, ENUM, ENUM) NAMES };
 #define TEXT(name) #name,
-static const char *const names[] = {NM_NAMES(TEXT, TEXT, TEXT)};
+/* Pointers would have to be relocated at each start. */
+static const char names[][32] = {NM_NAMES(TEXT, TEXT, TEXT)};
 
 /* The function that an entry leads to from now on. */
 void *_Atomic nm_stub_table[NAMES] __attribute__((visibility("hidden")));
@@ -305,6 +306,10 @@ void *nm_stub_resolve(unsigned at, const struct call *call)
         sealed |= (int)call->arguments[0] == SYS_seccomp;
         lead(at, (void *)nm_stub_syscall);
         break;
+    case AT_fork:
+        /* What is found here once, each child would have to find. */
+        nm_stub_prepare_exec();
+        return lead(at, next_of(at));
     default:
         if (at < AT_numaestro_advise)
             return lead(at, next_of(at));

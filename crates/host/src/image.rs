@@ -40,6 +40,7 @@ struct Found {
     runtime: u8,
     sanitizer: u8,
     script: u8,
+    content: u8,
 }
 
 /// `struct nm_search`.
@@ -48,6 +49,7 @@ struct Search {
     library_path: *const c_char,
     rules: *const c_char,
     is_loaded: *const c_void,
+    answers: *const c_void,
 }
 
 unsafe extern "C" {
@@ -63,9 +65,10 @@ pub fn look(path: &Path, library_path: Option<&OsStr>, rules: Option<&OsStr>) ->
     let Some(path) = text(path.as_os_str()) else {
         return Image { kind: Kind::Unknown, runtime: false, sanitizer: false };
     };
-    let search = Search { library_path: pointer(&library_path), rules: pointer(&rules), is_loaded: std::ptr::null() };
+    let (is_loaded, answers) = (std::ptr::null(), std::ptr::null());
+    let search = Search { library_path: pointer(&library_path), rules: pointer(&rules), is_loaded, answers };
     // SAFETY: the texts end with a zero and live until the call returns; the function keeps none of
-    // them, and a search may have no `is_loaded`.
+    // them, and a search may have neither `is_loaded` nor `answers`.
     let found = unsafe { nm_look_at_image(path.as_ptr(), &raw const search) };
     let kind = match found.kind {
         1 => Kind::Glibc,
