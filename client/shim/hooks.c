@@ -166,8 +166,8 @@ __attribute__((constructor)) static void at_start(void)
     look_for_setters(false);
 }
 
-/* A person looks on at the terminal of `run`. A script that compares stderr must not see us, and what a program writes to a terminal
- * of its own making is its output. */
+/* A person looks on at the terminal of `run`. A script that compares stderr must not see us, and
+ * what a program writes to a terminal of its own making is its output. */
 static bool is_seen(void)
 {
     const char *terminal = getenv("NUMAESTRO_TERMINAL"), *wish = getenv("NUMAESTRO_HINTS");

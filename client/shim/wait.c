@@ -28,6 +28,7 @@
  * Who works for an eighth of its time or more never sleeps, and a longer piece of work ends the
  * nm_wait. Right after a sleep caches are cold, and next to nothing takes so many times as long. */
 #define AGAIN 8u
+#define COARSE 64u
 #define COLD 16u
 /* A wait that ends without a message of UCX was for another kind of messages, or a mere interrupt
  * has ended it. After so many in turn UCX is not where this rank's messages come from. One with
@@ -78,6 +79,14 @@ static uint64_t beyond(uint64_t outside, const struct nm_pace *pace)
     return outside > nothing ? outside - nothing : 0;
 }
 
+/* The time of a poll without the two readings of the clock around it. Where the clock is coarser
+ * than that, a part of it counts. */
+static uint64_t waiting(uint64_t took, const struct nm_pace *pace)
+{
+    uint64_t readings = 2 * pace->clock_ns, part = took / COARSE;
+    return took > readings + part ? took - readings : part;
+}
+
 void nm_wait_measure(bool (*may_sleep)(void), bool hears)
 {
     struct nm_pace pace = nm_pace();
@@ -94,7 +103,7 @@ void nm_wait_measure(bool (*may_sleep)(void), bool hears)
     if (again)
         nm_wait.patient_ns -= least(again, nm_wait.patient_ns);
     else
-        nm_wait.patient_ns += least(took, PATIENCE_NS / PATIENCE_POLLS + 2 * pace.clock_ns);
+        nm_wait.patient_ns += least(waiting(took, &pace), PATIENCE_NS / PATIENCE_POLLS);
     nm_wait.patient_ns = least(nm_wait.patient_ns, PATIENCE_NS);
     if (nm_wait.patient_ns < PATIENCE_NS || ++nm_wait.awake < POLLS_AWAKE + (nm_wait.sleeps & 1))
         return;

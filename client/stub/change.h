@@ -43,8 +43,8 @@ struct nm_moved {
 
 struct start; /* exec.c */
 
-/* Everything about one start that needs more room than a stack may have. What most starts need comes
- * first, in one page. */
+/* Everything about one start that needs more room than a stack may have. What most starts need
+ * comes first, in one page. */
 struct nm_plan {
     const struct start *start;
     char *const *envp;

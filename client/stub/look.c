@@ -28,69 +28,8 @@
 #define MACHINE EM_AARCH64
 #endif
 
-/* Runtimes, by parts of their files' names. */
-static const char *const runtimes[] = {
-    "libgomp", "libomp.", "libomp-", "libiomp5", "openblas", "libblas", "libcblas", "liblapack", "libblis", "mkl_rt", "libmkl",
-    "libtbb", "libmpi", "libopen-pal", "libucp", "libnumaestro.so",
-};
 /* They need nothing that is of interest here. */
 static const char *const plain[] = {"libc.so", "libm.so", "libpthread.so", "libdl.so", "librt.so", "ld-linux", "libgcc_s.so", "libstdc++.so"};
-
-/* A name among the user's rules for libraries: `PATTERN=VERB`, after commas; `*` stands for any
- * characters, `?` for one. */
-static bool matches(const char *pattern, size_t length, const char *text)
-{
-    size_t at = 0, star = length, from = 0, i = 0;
-    while (text[i]) {
-        if (at < length && pattern[at] == '*') {
-            star = at++;
-            from = i;
-        } else if (at < length && (pattern[at] == '?' || pattern[at] == text[i])) {
-            at++;
-            i++;
-        } else if (star < length) {
-            at = star + 1;
-            i = ++from;
-        } else {
-            return false;
-        }
-    }
-    while (at < length && pattern[at] == '*')
-        at++;
-    return at == length;
-}
-
-static bool is_named_by_user(const char *file, const char *rules)
-{
-    while (rules && *rules) {
-        size_t length = 0, whole;
-        while (rules[length] && rules[length] != '=' && rules[length] != ',')
-            length++;
-        for (whole = length; rules[whole] && rules[whole] != ',';)
-            whole++;
-        /* A rule may name the file without its version, or its beginning. */
-        char short_name[NAME_BYTES];
-        size_t n = 0;
-        while (file[n] && n + 1 < sizeof short_name && !nm_after(file + n, ".so") && !nm_after(file + n, ".cpython")) {
-            short_name[n] = file[n];
-            n++;
-        }
-        short_name[n] = 0;
-        if (length > 0 && (matches(rules, length, file) || matches(rules, length, short_name)))
-            return true;
-        rules += whole + (rules[whole] == ',');
-    }
-    return false;
-}
-
-bool nm_is_runtime_name(const char *path, const char *rules)
-{
-    const char *file = nm_base(path);
-    for (size_t i = 0; i < sizeof runtimes / sizeof *runtimes; i++)
-        if (nm_contains(file, runtimes[i]))
-            return true;
-    return is_named_by_user(file, rules);
-}
 
 static bool is_plain(const char *name)
 {
@@ -273,8 +212,8 @@ static void walk_file(struct walk *walk, struct file *file, const char *path, un
             walk_needed(walk, name, run_path, path, depth);
 }
 
-/* It needs the C library only, and none of its names is one of a function that the stub answers. A program with many names calls one
- * of them anyway. */
+/* It needs the C library only, and none of its names is one of a function that the stub answers. A
+ * program with many names calls one of them anyway. */
 static bool is_content(const struct file *file, const struct nm_search *search)
 {
     char names[NAMES_BYTES];
@@ -349,7 +288,7 @@ static void look_at_elf(struct nm_image *image, struct file *file, const char *p
         return;
     }
     image->kind = NM_IMAGE_GLIBC;
-    image->runtime = is_named_by_user(nm_base(path), search->rules);
+    image->runtime = nm_is_named_by_user(nm_base(path), search->rules);
     struct walk walk = {.search = search, .image = image};
     read_dynamic(file);
     image->content = is_content(file, search);

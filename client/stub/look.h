@@ -47,11 +47,13 @@ void nm_close_file(long fd);
  * needs it. */
 bool nm_find_library(const char *name, const char *run_path, const char *origin, const struct nm_search *search, char *out);
 
-/* Until glibc 2.34 functions of the C library were in files of their own, which the shim needs. Who has copied into a root only what
- * its programs need has none. */
+/* Until glibc 2.34 functions of the C library were in files of their own, which the shim needs. Who
+ * has copied into a root only what its programs need has none. */
 bool nm_shim_finds_its_libraries(const char *library_path);
 
-/* Whether a file of this name is, by its name, a runtime that the shim serves. */
+/* runtime.c: what the name of a file says: a runtime that the shim serves, or one that the user's
+ * rules name */
 bool nm_is_runtime_name(const char *path, const char *rules);
+bool nm_is_named_by_user(const char *file, const char *rules);
 
 #endif

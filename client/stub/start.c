@@ -37,8 +37,8 @@ static char usual[SAVED_BYTES];
 static char *saved[SAVED_MAX + 1];
 static _Atomic int state; /* 0 = nobody has looked, 1 = somebody is looking, 2 = done */
 
-/* The share of the moment is another one for whatever starts later. `run` has set the spin count, if
- * it is this one: the shim finds it again in libgomp (shim/spin.c). */
+/* The share of the moment is another one for whatever starts later. `run` has set the spin count,
+ * if it is this one: the shim finds it again in libgomp (shim/spin.c). */
 static bool is_kept(const char *entry)
 {
     return (nm_after(entry, "NUMAESTRO_") && !nm_value(entry, "NUMAESTRO_CPUS_NOW")) || nm_equal(entry, "GOMP_SPINCOUNT=300089");
@@ -91,9 +91,9 @@ const struct nm_start *nm_stub_start(void)
     return &start;
 }
 
-/* The C library gives the kernel a list of each thread's robust mutexes, also of the only thread of a
- * child of fork; a child of vfork has none. Before glibc 2.34 a program without threads has none either:
- * there a child of fork is told, and one of vfork has another number. */
+/* The C library gives the kernel a list of each thread's robust mutexes, also of the only thread of
+ * a child of fork; a child of vfork has none. Before glibc 2.34 a program without threads has none
+ * either: there a child of fork is told, and one of vfork has another number. */
 static int32_t own_pid;
 extern int __register_atfork(void (*)(void), void (*)(void), void (*)(void), void *) __attribute__((weak));
 

@@ -42,12 +42,6 @@ void *_Atomic nm_stub_nexts[NAMES] __attribute__((visibility("hidden")));
 
 void nm_stub_syscall(void) __attribute__((visibility("hidden"))); /* as syscall(), but for one number */
 
-/* For the shim, which may lie behind everything. */
-STUB_EXPORT void *numaestro_next(const char *name)
-{
-    return nm_stub_next(name);
-}
-
 static long missing(void)
 {
     if (__errno_location)

@@ -1,8 +1,8 @@
 /* Works for the seconds of the first argument with a mask of its own choice, and fails if that mask
  * changes. "process CPU": binds itself, in its only thread. "thread CPU": binds one thread of
  * three. "number CPU": binds itself by the system call. "team CPU": binds itself, and then opens
- * parallel regions. "briefly CPU": binds itself, and after a third of the time takes everything that
- * it had. "born": has the mask that it was started with. It prints a line when it is bound. */
+ * parallel regions. "briefly CPU": binds itself, and after a third of the time takes everything
+ * that it had. "born": has the mask that it was started with. It prints a line when it is bound. */
 #include "check.h"
 #include <omp.h>
 #include <pthread.h>

@@ -4,7 +4,8 @@
 //!
 //! **A mask is ours** if it is one of these:
 //! 1. the set that we have put this thread on, or the thread that has made it;
-//! 2. a set that the application is told to be on, and that may be in force for some of its threads;
+//! 2. a set that the application is told to be on, and that may be in force for some of its
+//!    threads;
 //! 3. what the kernel makes of one of these (offline processors and cpusets take some away);
 //! 4. a set with every processor that the application may have: who takes everything is bound to
 //!    nothing.
@@ -13,9 +14,10 @@
 //! thread is new, and its maker's mask is the same pin; or if the environment of its process
 //! names that set and no more (a process that narrows itself says so there).
 //!
-//! A runtime that starts binds its thread here and there for a moment. A process that `run` has told
-//! everything, and that does not say that it has narrowed itself, may be doing that: its mask is a
-//! pin if it is still the same at a second look, [`SURE_NS`] later. Until then nobody changes it.
+//! A runtime that starts binds its thread here and there for a moment. A process that `run` has
+//! told everything, and that does not say that it has narrowed itself, may be doing that: its mask
+//! is a pin if it is still the same at a second look, [`SURE_NS`] later. Until then nobody changes
+//! it.
 //!
 //! The kernel does not say who has set a mask. A program that sets the very mask that it has,
 //! without saying so, cannot be told from one that we have put there.
@@ -201,10 +203,10 @@ impl Masks {
             Some(Known::Pin { mask, .. }) if mask == found.mask => return false,
             // Only the program itself can have put it there.
             Some(Known::Unsure { mask, .. }) if mask == found.mask && !moves_itself => return false,
-            None if self.maker(found).and_then(|maker| self.pin_of(maker)) == Some(found.mask) => return false,
+            None if Self::maker(found).and_then(|maker| self.pin_of(maker)) == Some(found.mask) => return false,
             _ => {}
         }
-        let put = self.put(found.tid).or_else(|| self.put(self.maker(found)?));
+        let put = self.put(found.tid).or_else(|| self.put(Self::maker(found)?));
         let told = sets.map_or_else(|| self.sets.iter().collect(), |sets| sets.iter().collect::<Vec<_>>());
         let known: Vec<&CpuSet> = put.into_iter().chain(told).collect();
         let is_of_kernel = |set: &CpuSet| {
@@ -225,7 +227,7 @@ impl Masks {
 
     /// A new thread has its maker's mask. The maker is known as the first thread of its process, or
     /// of the process above.
-    fn maker(&self, found: Found<'_>) -> Option<u32> {
+    fn maker(found: Found<'_>) -> Option<u32> {
         let above = || procfs::stat(found.pid).ok().map(|stat| stat.parent);
         if found.tid == found.pid { above() } else { Some(found.pid) }
     }

@@ -388,12 +388,6 @@ impl Shell {
         }
         self.everybody_claims(None);
     }
-
-    /// Gives processes that have outlived their application their affinity back.
-    fn sweep(&mut self) {
-        let managed = self.managed();
-        self.actuators.trees.sweep(&managed, &self.site.usable);
-    }
 }
 
 #[cfg(test)]

@@ -61,8 +61,8 @@ impl Placement {
         }
     }
 
-    /// Who does not take part gives up its processors: no number counts them. A decision has stopped
-    /// such applications; where admission only tries, they still have theirs.
+    /// Who does not take part gives up its processors: no number counts them. A decision has
+    /// stopped such applications; where admission only tries, they still have theirs.
     fn release_outsiders(&mut self, site: &Site) {
         let mut at = 0;
         for &slot in site.ledger.started() {

@@ -100,8 +100,8 @@ fn setters_are_called_or_not_as_it_says() {
     }
 }
 
-/// Advice is for who looks at the terminal of `run`. What a program writes to a terminal that it, or
-/// something before it, has made is its output.
+/// Advice is for who looks at the terminal of `run`. What a program writes to a terminal that it,
+/// or something before it, has made is its output.
 #[test]
 fn advice_goes_to_the_terminal_of_the_user_only() {
     let _turn = turn();

@@ -48,6 +48,12 @@ impl Shell {
         true
     }
 
+    /// Gives processes that have outlived their application their affinity back.
+    fn sweep(&mut self) {
+        let managed = self.managed();
+        self.actuators.trees.sweep(&managed, &self.site.usable);
+    }
+
     /// A descriptor is ready. False: it is not the shell's.
     pub(crate) fn ready(&mut self, event: Ready) -> bool {
         match event.token {

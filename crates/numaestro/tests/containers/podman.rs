@@ -6,8 +6,8 @@ use crate::user::{User, text};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// Copies programs and all libraries that the loader would load into a root directory, and those that
-/// belong to every C library.
+/// Copies programs and all libraries that the loader would load into a root directory, and those
+/// that belong to every C library.
 const FILL: &str = r#"
 set -e
 root=$1
