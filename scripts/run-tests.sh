@@ -110,8 +110,7 @@ whole() {
     suite rust-doc cargo test --no-fail-fast --workspace --doc
     # Other cases every time, for a minute. A round that fails prints the seed that repeats it.
     SUITE_SECONDS_MAX=600 suite fresh-cases scripts/fresh-cases.sh 60
-    # One at a time: not all of them are known to stand others beside them.
-    RUST_TEST_THREADS=1 SUITE_SECONDS_MAX=3000 rust_suite rust-processes processes --workspace --lib --bins --tests
+    SUITE_SECONDS_MAX=3000 rust_suite rust-processes processes --workspace --lib --bins --tests
     # Installing and packaging.
     suite packaging scripts/test-packaging.sh
     suite wheel scripts/test-wheel.sh

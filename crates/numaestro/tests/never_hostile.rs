@@ -13,7 +13,7 @@ use std::time::Duration;
 use support::ended::{self, Running};
 use support::manager::{Manager, NUMAESTRO, alone};
 use support::programs::any;
-use support::{eventually, has, is_root, processors};
+use support::{eventually, has, is_root, processors, turn};
 
 fn hostile(manager: &Manager, how: &str, seconds: &str) -> Running {
     let path = any("hostile");
@@ -76,36 +76,43 @@ fn resident_kib(pid: u32) -> u64 {
 
 #[test]
 fn garbage_in_its_page() {
+    let _turn = turn();
     others_are_unaffected("garbage", 2);
 }
 
 #[test]
 fn lies_about_itself_and_about_others() {
+    let _turn = turn();
     others_are_unaffected("liar", 3);
 }
 
 #[test]
 fn claims_of_what_others_have() {
+    let _turn = turn();
     others_are_unaffected("claims", 2);
 }
 
 #[test]
 fn floods_of_packets() {
+    let _turn = turn();
     others_are_unaffected("flood", 3);
 }
 
 #[test]
 fn comes_and_goes_without_a_word() {
+    let _turn = turn();
     others_are_unaffected("leave", 2);
 }
 
 #[test]
 fn a_page_that_is_resized() {
+    let _turn = turn();
     others_are_unaffected("resize", 1);
 }
 
 #[test]
 fn ignores_every_decision() {
+    let _turn = turn();
     others_are_unaffected("silent", 2);
 }
 
@@ -113,6 +120,7 @@ fn ignores_every_decision() {
 /// from outside.
 #[test]
 fn the_heir_of_a_program_that_does_not_react_gets_its_processors() {
+    let _turn = turn();
     if processors() < 2 {
         skip!("one processor only");
     }
@@ -159,6 +167,7 @@ fn control(manager: &Manager) -> UnixStream {
 /// Every line gets an error or a closed connection, and the manager goes on.
 #[test]
 fn nonsense_on_the_control_socket() {
+    let _turn = turn();
     let manager = Manager::started();
     let pid = manager.pid();
     let huge = format!("{{\"ask\":\"policy-set\",\"policy\":\"{}\"}}\n", "x".repeat(3_000_000));
@@ -210,6 +219,7 @@ fn nonsense_on_the_control_socket() {
 /// Connections that say nothing, or half a line, do not keep others from being heard.
 #[test]
 fn idle_and_half_spoken_connections() {
+    let _turn = turn();
     let manager = Manager::started();
     let pid = manager.pid();
     let mut idle: Vec<UnixStream> = Vec::new();
@@ -238,6 +248,7 @@ fn idle_and_half_spoken_connections() {
 /// them.
 #[test]
 fn another_user() {
+    let _turn = turn();
     if !is_root() || !has("setpriv") {
         skip!("only root can become another user, with setpriv");
     }

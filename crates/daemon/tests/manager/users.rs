@@ -9,7 +9,7 @@ use numaestro_abi::control::{AppName, History, Most, NewWishes, Options, Reply, 
 use numaestro_host::{own_uid, procfs};
 use numaestro_skip::skip;
 
-use crate::stage::{Client, Stage, example, wait_for};
+use crate::stage::{Client, Stage, example, turn, wait_for};
 
 const ALICE: u32 = 730_001;
 const BOB: u32 = 730_002;
@@ -80,6 +80,7 @@ fn seen(client: &mut Client) -> Status {
 
 #[test]
 fn everybody_sees_their_own_programs_and_which_processors_are_taken() {
+    let _turn = turn();
     let Some(stage) = system("") else { skip!("only root can be several users") };
     let (mut alice, mut bob) = (of(&stage, ALICE), of(&stage, BOB));
     // Who sleeps lends, and two looks would differ.
