@@ -36,7 +36,7 @@ at_once() {
             sh -c 'echo "$RUST_TEST_THREADS"'
     done
 }
-expect "tests that wait for others run side by side" $(($(nproc) * 2)) "$(at_once numaestro)"
+expect "tests that wait for others run side by side" "$(nproc)" "$(at_once numaestro)"
 expect "tests that change their own process run one at a time" 1 "$(at_once numaestro-host)"
 expect "who asks for a number has it" 3 "$(at_once numaestro 3)"
 
