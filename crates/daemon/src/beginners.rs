@@ -2,15 +2,22 @@
 //! questions: they are to size themselves by these before they are moved onto their application's
 //! share.
 //!
+//! A process says so before it becomes such a program; where it cannot reach the manager (a sandbox with
+//! another root), the program's environment names the share that it left (`NUMAESTRO_CPUS_NOW`).
+//!
 //! A program has begun when it has used some processor time: then its runtime has counted. One that
 //! does nothing is in nobody's way.
 
 use std::collections::BTreeMap;
 
+use numaestro_host::affinity::Found;
 use numaestro_host::{monotonic_ns, procfs};
+use numaestro_topology::CpuSet;
 
 use crate::wakeups::{Due, Wakeups};
 
+/// See the file's header.
+const CPUS_NOW: &str = "NUMAESTRO_CPUS_NOW";
 /// Processor time in which a program starts.
 const START_NS: u64 = 100_000_000;
 /// From one look at a program to the next.
@@ -32,6 +39,10 @@ struct Beginner {
 #[derive(Debug, Default)]
 pub(crate) struct Beginners {
     by_pid: BTreeMap<u32, Beginner>,
+    /// Processes that have begun by their environment, with their start times: each begins once.
+    begun: BTreeMap<u32, u64>,
+    /// Somebody has been found, and the next look is not set.
+    found: bool,
 }
 
 fn used_ns(pid: u32) -> u64 {
@@ -42,10 +53,41 @@ impl Beginners {
     /// A process is about to become another program.
     pub(crate) fn begin(&mut self, pid: u32, wakeups: &mut Wakeups) {
         let Ok(stat) = procfs::stat(pid) else { return };
-        let now = monotonic_ns();
-        let beginner = Beginner { start_time: stat.start_time, used_ns: used_ns(pid), until_ns: now + LONGEST_NS };
-        self.by_pid.insert(pid, beginner);
-        wakeups.set_earlier(Due::Beginners, now + LOOK_NS);
+        self.insert(pid, stat.start_time);
+        wakeups.set_earlier(Due::Beginners, monotonic_ns() + LOOK_NS);
+    }
+
+    /// It is not to be moved to `next` yet. `whole`: what its application may have.
+    pub(crate) fn begins(&mut self, found: Found<'_>, whole: &CpuSet, next: &CpuSet) -> bool {
+        if self.has(found.pid) {
+            return true;
+        }
+        // The environment is read only where the program would lose something.
+        if next.is_empty() || whole.is_subset(next) || !whole.is_subset(found.mask) {
+            return false;
+        }
+        let Ok(stat) = procfs::stat(found.pid) else { return false };
+        let says_so = || procfs::variables(found.pid, [CPUS_NOW]).is_ok_and(|[now]| now.is_some());
+        if self.begun.get(&found.pid) == Some(&stat.start_time) || !says_so() {
+            return false;
+        }
+        self.begun.retain(|pid, start_time| procfs::stat(*pid).is_ok_and(|stat| stat.start_time == *start_time));
+        self.begun.insert(found.pid, stat.start_time);
+        self.insert(found.pid, stat.start_time);
+        self.found = true;
+        true
+    }
+
+    fn insert(&mut self, pid: u32, start_time: u64) {
+        let until_ns = monotonic_ns() + LONGEST_NS;
+        self.by_pid.insert(pid, Beginner { start_time, used_ns: used_ns(pid), until_ns });
+    }
+
+    /// Sets the next look at programs that were found by their environment.
+    pub(crate) fn watch(&mut self, wakeups: &mut Wakeups) {
+        if std::mem::take(&mut self.found) {
+            wakeups.set_earlier(Due::Beginners, monotonic_ns() + LOOK_NS);
+        }
     }
 
     /// It is not to be moved yet.
@@ -105,5 +147,31 @@ mod tests {
             child.wait().unwrap();
         }
         assert!(beginners.take_begun(&mut wakeups).is_empty() && beginners.by_pid.is_empty(), "it has ended");
+    }
+
+    #[test]
+    fn who_cannot_say_so_begins_once_by_its_environment() {
+        let mut beginners = Beginners::default();
+        let spawn = |name: &str| Command::new("sleep").arg("100").env(name, "0").spawn().unwrap();
+        let (mut says, mut silent) = (spawn(CPUS_NOW), spawn("OTHER"));
+        let (whole, share): (CpuSet, CpuSet) = ("0-1".parse().unwrap(), "0".parse().unwrap());
+        let begins = |beginners: &mut Beginners, child: &std::process::Child, mask: &CpuSet, next: &CpuSet| {
+            beginners.begins(Found { pid: child.id(), tid: child.id(), mask }, &whole, next)
+        };
+        assert!(!begins(&mut beginners, &says, &whole, &whole), "it loses nothing");
+        assert!(!begins(&mut beginners, &says, &share, &share), "it is on its share already");
+        assert!(!begins(&mut beginners, &silent, &whole, &share));
+        // Its environment is the new program's when it has become that.
+        let until = monotonic_ns() + LONGEST_NS;
+        while !begins(&mut beginners, &says, &whole, &share) && monotonic_ns() < until {
+            std::thread::yield_now();
+        }
+        assert!(beginners.has(says.id()) && beginners.found);
+        beginners.by_pid.clear();
+        assert!(!begins(&mut beginners, &says, &whole, &share), "it has begun");
+        for child in [&mut says, &mut silent] {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
     }
 }

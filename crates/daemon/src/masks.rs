@@ -218,7 +218,7 @@ impl Masks {
     }
 
     /// The set that we have put a thread on.
-    fn put(&self, tid: u32) -> Option<&CpuSet> {
+    pub(crate) fn put(&self, tid: u32) -> Option<&CpuSet> {
         match self.threads.get(&tid)? {
             Known::Ours(set) => Some(set),
             Known::Pin { .. } | Known::Unsure { .. } => None,

@@ -257,6 +257,7 @@ impl Shell {
         if let Some(at) = self.actuators.trees.pins_due_ns() {
             self.wakeups.set_earlier(Due::Pins, at);
         }
+        self.actuators.trees.watch_beginners(&mut self.wakeups);
         self.tend_recording();
     }
 

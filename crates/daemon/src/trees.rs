@@ -70,7 +70,7 @@ impl Tree {
 pub(crate) struct Trees {
     by_app: BTreeMap<u64, Tree>,
     masks: RefCell<Masks>,
-    beginners: Beginners,
+    beginners: RefCell<Beginners>,
     /// Applications that are bound otherwise than when this was last asked.
     rebound: BTreeSet<u64>,
     /// Time that the latest sweep took, nanoseconds.
@@ -84,7 +84,7 @@ fn start_of(pid: u32) -> Option<u64> {
 impl Trees {
     pub(crate) fn new(attach: PathBuf) -> Self {
         let masks = RefCell::new(Masks::new(attach));
-        Self { by_app: BTreeMap::new(), masks, beginners: Beginners::default(), rebound: BTreeSet::new(), sweep_ns: 0 }
+        Self { by_app: BTreeMap::new(), masks, beginners: RefCell::default(), rebound: BTreeSet::new(), sweep_ns: 0 }
     }
 
     /// The memory of a manager that was killed.
@@ -230,7 +230,8 @@ impl Trees {
     pub(crate) fn judge<'a>(&'a self, app: u64, next: &'a CpuSet) -> impl FnMut(Found<'_>) -> bool + 'a {
         let tree = self.by_app.get(&app);
         move |found| {
-            if self.beginners.has(found.pid) {
+            let whole = tree.map_or(next, |tree| &tree.original);
+            if self.beginners.borrow_mut().begins(found, whole, next) {
                 return false;
             }
             let unknown = InForce { whole: next, sets: None, next, moves_itself: false };
@@ -314,13 +315,27 @@ impl Trees {
     }
 
     /// A process of an application is about to become another program, which is to size itself.
-    pub(crate) fn begin(&mut self, pid: u32, wakeups: &mut Wakeups) {
-        self.beginners.begin(pid, wakeups);
+    ///
+    /// The manager may have moved it onto its share before it heard that: then it goes back.
+    pub(crate) fn begin(&mut self, app: u64, pid: u32, wakeups: &mut Wakeups) {
+        self.beginners.get_mut().begin(pid, wakeups);
+        let Some(tree) = self.by_app.get(&app) else { return };
+        if let Ok(mask) = affinity::get(pid)
+            && mask != tree.original
+            && self.masks.get_mut().put(pid) == Some(&mask)
+        {
+            let _ = affinity::set(pid, &tree.original);
+        }
+    }
+
+    /// Sets the next look at programs that were found to begin.
+    pub(crate) fn watch_beginners(&mut self, wakeups: &mut Wakeups) {
+        self.beginners.get_mut().watch(wakeups);
     }
 
     /// Processes that have begun since the latest look.
     pub(crate) fn take_begun(&mut self, wakeups: &mut Wakeups) -> Vec<u32> {
-        self.beginners.take_begun(wakeups)
+        self.beginners.get_mut().take_begun(wakeups)
     }
 
     /// An application has gone: processes that outlive it must not stay where it was.

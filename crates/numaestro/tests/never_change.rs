@@ -317,7 +317,6 @@ fn everything_with_class_fold() {
 
 #[test]
 fn class_malleable_follows() {
-    let _turn = turn();
     for name in ["inside", "reduce", "tasks"] {
         Case { program: name, size: Size::Follows, ..MALLEABLE }.check();
     }

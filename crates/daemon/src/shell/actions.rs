@@ -131,8 +131,8 @@ impl Shell {
     /// A process has put itself on all processors that it may have, and becomes another program.
     pub(crate) fn begins(&mut self, peer: Peer) {
         let app = self.application_of(peer.pid).and_then(|app| self.programs.get(app));
-        if app.is_some_and(|app| app.owner.uid == peer.uid) {
-            self.actuators.trees.begin(peer.pid, &mut self.wakeups);
+        if let Some(number) = app.filter(|app| app.owner.uid == peer.uid).map(|app| app.number) {
+            self.actuators.trees.begin(number, peer.pid, &mut self.wakeups);
         }
     }
 
