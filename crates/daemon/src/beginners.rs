@@ -2,8 +2,9 @@
 //! questions: they are to size themselves by these before they are moved onto their application's
 //! share.
 //!
-//! A process says so before it becomes such a program; where it cannot reach the manager (a sandbox with
-//! another root), the program's environment names the share that it left (`NUMAESTRO_CPUS_NOW`).
+//! A process says so before it becomes such a program; where it cannot reach the manager (a sandbox
+//! with another root), the program's environment names the share that it left
+//! (`NUMAESTRO_CPUS_NOW`).
 //!
 //! A program has begun when it has used some processor time: then its runtime has counted. One that
 //! does nothing is in nobody's way.
