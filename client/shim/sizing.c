@@ -190,12 +190,13 @@ void nm_sizing_bound(pid_t tid, size_t bytes, const void *mask)
     }
     if (tid == process && !is_first())
         return;
-    if (!anywhere)
-        nm_pin((pid_t)syscall(SYS_gettid), &set);
-    if (anywhere)
+    if (anywhere) {
         free_again(&set);
-    else if (is_first())
-        nm_whole_narrow(&set, true, has_one_thread());
+    } else {
+        nm_pin((pid_t)syscall(SYS_gettid), &set);
+        if (is_first())
+            nm_whole_narrow(&set, true, has_one_thread());
+    }
     binding.kind = anywhere ? FREE : BY_ITSELF;
 }
 

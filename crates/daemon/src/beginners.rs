@@ -15,10 +15,9 @@ use numaestro_host::affinity::Found;
 use numaestro_host::{monotonic_ns, procfs};
 use numaestro_topology::CpuSet;
 
+use crate::given::CPUS_NOW;
 use crate::wakeups::{Due, Wakeups};
 
-/// See the file's header.
-const CPUS_NOW: &str = "NUMAESTRO_CPUS_NOW";
 /// Processor time in which a program starts.
 const START_NS: u64 = 100_000_000;
 /// From one look at a program to the next.
@@ -40,7 +39,7 @@ struct Beginner {
 #[derive(Debug, Default)]
 pub(crate) struct Beginners {
     by_pid: BTreeMap<u32, Beginner>,
-    /// Processes that have begun by their environment, with their start times: each begins once.
+    /// Processes that have begun, with their start times. Their environment says it only once.
     begun: BTreeMap<u32, u64>,
     /// Somebody has been found, and the next look is not set.
     found: bool,
@@ -72,14 +71,14 @@ impl Beginners {
         if self.begun.get(&found.pid) == Some(&stat.start_time) || !says_so() {
             return false;
         }
-        self.begun.retain(|pid, start_time| procfs::stat(*pid).is_ok_and(|stat| stat.start_time == *start_time));
-        self.begun.insert(found.pid, stat.start_time);
         self.insert(found.pid, stat.start_time);
         self.found = true;
         true
     }
 
     fn insert(&mut self, pid: u32, start_time: u64) {
+        self.begun.retain(|pid, start_time| procfs::stat(*pid).is_ok_and(|stat| stat.start_time == *start_time));
+        self.begun.insert(pid, start_time);
         let until_ns = monotonic_ns() + LONGEST_NS;
         self.by_pid.insert(pid, Beginner { start_time, used_ns: used_ns(pid), until_ns });
     }
@@ -170,6 +169,10 @@ mod tests {
         assert!(beginners.has(says.id()) && beginners.found);
         beginners.by_pid.clear();
         assert!(!begins(&mut beginners, &says, &whole, &share), "it has begun");
+        beginners.begun.clear();
+        beginners.begin(says.id(), &mut Wakeups::new().unwrap());
+        beginners.by_pid.clear();
+        assert!(!begins(&mut beginners, &says, &whole, &share), "it has said so itself, and has begun");
         for child in [&mut says, &mut silent] {
             child.kill().unwrap();
             child.wait().unwrap();

@@ -10,6 +10,8 @@ use numaestro_topology::CpuSet;
 pub(crate) const ATTACH: &str = "NUMAESTRO_ATTACH";
 /// See [`ATTACH`].
 pub(crate) const CPUS_ALL: &str = "NUMAESTRO_CPUS_ALL";
+/// The share that a program left when it began on all processors that it may have.
+pub(crate) const CPUS_NOW: &str = "NUMAESTRO_CPUS_NOW";
 
 /// Reads the affinity that a process would have without us from its environment, if it was born
 /// below a `run` of this manager, or of one whose directory has gone: nobody else pays for that.
