@@ -87,9 +87,14 @@ static long sleeps(void)
     return used.ru_nvcsw;
 }
 
-/* Runs pieces of a wait until there was time for sleeps. */
+/* Runs pieces of a wait until there was time for sleeps. Where a reading of the clock takes longer
+ * than short work, a rank cannot tell the two apart: it must not sleep in vain, and need not sleep. */
 static void expect_of(const char *what, bool many, void (*piece)(int), int value)
 {
+    if (many && machine->reading > 0) {
+        piece(value);
+        return;
+    }
     long before = sleeps(), count = 0;
     double began = now();
     for (double passed = 0; passed < (many && count < MANY ? WAIT_MOST : WAIT); passed = now() - began) {
