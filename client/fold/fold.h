@@ -68,9 +68,10 @@ extern __thread struct nm_context *nm_context_self __attribute__((tls_model("ini
 bool nm_fold_open(uint32_t members, uint32_t limit, void (*enter)(void *), void *argument);
 /* Each thread of the runtime's region calls this. Returns when the team is dissolved. */
 void nm_fold_member(uint32_t number);
-/* Runs `work(argument, context)` in every context, and returns when all are done. Root thread
- * only. */
-void nm_fold_run(void (*work)(void *, struct nm_context *), void *argument);
+/* Runs `work(argument, context)` in every context, and returns when all are done. True: the meeting
+ * at the end may be recalled; then every context calls `recalled(argument)` before it comes again.
+ * Root thread only. */
+void nm_fold_run(bool (*work)(void *, struct nm_context *), void (*recalled)(void *), void *argument);
 /* Ends the runtime's region: every thread returns from nm_fold_member on its own kernel thread.
  * Root thread only. */
 void nm_fold_dissolve(void);
@@ -81,8 +82,12 @@ bool nm_fold_prepare(uint32_t members, uint32_t limit);
 struct nm_context *nm_fold_join(uint32_t number);
 void nm_fold_leave(struct nm_context *me);
 
-/* Returns when every context of the team has come. */
-void nm_fold_barrier(struct nm_context *me);
+/* Returns when every context of the team has come: true. False: the meeting was recalled. */
+bool nm_fold_barrier(struct nm_context *me);
+/* Recalls the meeting that the contexts come to next: those that have come return from
+ * nm_fold_barrier, and so do those that come later. Called by a context that has not come, and that
+ * will not; once for a meeting. */
+void nm_fold_recall(void);
 /* Lets other contexts run first. False: none could. */
 bool nm_fold_yield(struct nm_context *me);
 /* The context goes on on its own kernel thread, and stays there. */

@@ -46,6 +46,7 @@ static struct team {
      * second. */
     _Atomic uint32_t arrived __attribute__((aligned(128)));
     _Atomic uint32_t generation __attribute__((aligned(128)));
+    _Atomic uint32_t recalled; /* the generation that followed the latest meeting that was recalled */
     _Atomic uint32_t sleepers __attribute__((aligned(128)));
     _Atomic uint32_t bell; /* futex of carriers that work and have nothing to do */
     /* Seldom written. */
@@ -56,7 +57,8 @@ static struct team {
     struct nm_root root;
     bool complete; /* the root's member has arrived */
     _Atomic uint32_t joined; /* futex: threads that have arrived */
-    void (*work)(void *, struct nm_context *);
+    bool (*work)(void *, struct nm_context *);
+    void (*run_instead)(void *); /* of a meeting that was recalled */
     void *argument;
     /* The way into the runtime and back. */
     void (*enter)(void *);
@@ -428,13 +430,24 @@ static void suspend(struct nm_context *me)
     }
 }
 
-static void meet(struct nm_context *me, uint32_t wait)
+/* Waits for `wait` generations, of which the meeting is the first. Whoever recalls a meeting does not
+ * come to it, so it is never complete; its generation is passed over together with the one that
+ * follows, for which some wait. A context that read the generation before that finds itself ready;
+ * one that reads it later sees that the meeting was recalled. Either takes back that it came. */
+#define RECALL_GENERATIONS 2u
+
+static bool meet(struct nm_context *me, uint32_t wait, bool may_be_recalled)
 {
-    uint32_t generation = atomic_load_explicit(&team.generation, memory_order_relaxed);
+    uint32_t generation = atomic_load_explicit(&team.generation, memory_order_acquire);
+    if (NM_UNLIKELY(may_be_recalled && atomic_load_explicit(&team.recalled, memory_order_relaxed) == generation))
+        return false;
     atomic_store_explicit(&me->turn, generation + wait, memory_order_relaxed);
     if (atomic_fetch_add_explicit(&team.arrived, 1, memory_order_acq_rel) + 1 < team.members) {
         suspend(me);
-        return;
+        if (NM_LIKELY(atomic_load_explicit(&team.recalled, memory_order_relaxed) != generation + RECALL_GENERATIONS))
+            return true;
+        atomic_fetch_sub_explicit(&team.arrived, 1, memory_order_relaxed);
+        return false;
     }
     atomic_store_explicit(&team.arrived, 0, memory_order_relaxed);
     if (nm_fold_at_meeting)
@@ -444,11 +457,19 @@ static void meet(struct nm_context *me, uint32_t wait)
         suspend(me);
     else
         runs_again(me); /* it may have been sent home since, and be there */
+    return true;
 }
 
-void nm_fold_barrier(struct nm_context *me)
+bool nm_fold_barrier(struct nm_context *me)
 {
-    meet(me, 1);
+    return meet(me, 1, true);
+}
+
+void nm_fold_recall(void)
+{
+    uint32_t next = atomic_load_explicit(&team.generation, memory_order_relaxed) + RECALL_GENERATIONS;
+    atomic_store(&team.recalled, next);
+    open_turn(next);
 }
 
 bool nm_fold_yield(struct nm_context *me)
@@ -575,6 +596,7 @@ bool nm_fold_prepare(uint32_t members, uint32_t limit)
     for (uint32_t i = 0; i < members; i++)
         team.contexts[i].runner = i + 1;
     team.members = members;
+    team.recalled = team.generation - 1; /* not the first meeting of this team */
     team.arrived = 0;
     team.sleepers = 0;
     team.dissolving = team.roams = false;
@@ -679,9 +701,14 @@ static void root_member(void)
     nm_switch(&team.side_sp, root->sp, root->tls, NULL);
 }
 
-static void end(struct nm_context *me)
+/* One execution of the work, and the meeting at its end. */
+static void run(struct nm_context *me)
 {
-    meet(me, me->number == 0 ? 1 : 2);
+    uint32_t wait = me->number == 0 ? 1 : 2;
+    if (!meet(me, wait, team.work(team.argument, me))) {
+        team.run_instead(team.argument);
+        meet(me, wait, false);
+    }
     /* Outside of regions the root runs on its own kernel thread. */
     if (NM_UNLIKELY(me->number == 0 && me->carrier->number != 0))
         nm_fold_leave_home(me);
@@ -702,21 +729,18 @@ void nm_fold_member(uint32_t number)
     leave_for_parking(me, me->carrier);
     if (!is_ready(me))
         suspend(me); /* it has been sent home before the first region */
-    while (!atomic_load_explicit(&team.dissolving, memory_order_acquire)) {
-        team.work(team.argument, me);
-        end(me);
-    }
+    while (!atomic_load_explicit(&team.dissolving, memory_order_acquire))
+        run(me);
     withdraw(me);
 }
 
-void nm_fold_run(void (*work)(void *, struct nm_context *), void *argument)
+void nm_fold_run(bool (*work)(void *, struct nm_context *), void (*recalled)(void *), void *argument)
 {
-    struct nm_context *root = &team.contexts[0];
     team.work = work;
+    team.run_instead = recalled;
     team.argument = argument;
     open_turn(atomic_load_explicit(&team.generation, memory_order_relaxed) + 1);
-    work(argument, root);
-    end(root);
+    run(&team.contexts[0]);
 }
 
 void nm_fold_limit(uint32_t limit)

@@ -113,7 +113,7 @@ static inline struct call call_of(struct nm_runtime *runtime, struct nm_region *
                                   nm_outlined function, void *data)
 {
     return (struct call){
-        .pass = {.runtime = runtime, .region = region, .members = plan->members, .body = plain},
+        .pass = {.runtime = runtime, .region = region, .members = plan->members, .body = plain, .real_barrier = nm_gomp_real_barrier},
         .function = function,
         .data = data,
     };

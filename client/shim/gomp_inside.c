@@ -1,10 +1,9 @@
 /* gomp_inside.c - carries out libgomp's constructs inside a region whose team is folded.
  *
  * A folded team waits at nm_fold_barrier where libgomp has a barrier. libgomp still hands out work,
- * frees work shares and chooses the thread of a single, by its own entries that do not wait. The
- * context that makes a task runs it at once, which OpenMP allows for every task; so none is left at
- * a barrier. Other constructs that wait inside libgomp (ordered, doacross) wait in the kernel, and
- * fold/watch.c gives the team back.
+ * frees work shares and chooses the thread of a single, by its own entries that do not wait. A task
+ * makes the next barrier libgomp's (whole.h). Other constructs that wait inside libgomp (ordered,
+ * doacross) wait in the kernel, and fold/watch.c gives the team back.
  */
 #include "whole.h"
 
@@ -109,7 +108,7 @@ SHIM_EXPORT void GOMP_barrier(void)
     struct nm_runtime *runtime;
     const struct nm_gomp *g = gomp_at(__builtin_return_address(0), &runtime);
     if (nm_meets(&nm_member, runtime))
-        nm_fold_barrier(nm_context_self);
+        nm_meet_others(&nm_member);
     else if (g)
         g->barrier();
     else if (runtime)
@@ -124,7 +123,7 @@ SHIM_EXPORT bool GOMP_barrier_cancel(void)
     struct nm_runtime *runtime;
     const struct nm_gomp *g = gomp_at(__builtin_return_address(0), &runtime);
     if (nm_meets(&nm_member, runtime)) {
-        nm_fold_barrier(nm_context_self);
+        nm_meet_others(&nm_member);
         return false;
     }
     return g ? g->barrier_cancel() : runtime && REAL(GOMP_barrier_cancel)();
@@ -137,7 +136,7 @@ SHIM_EXPORT bool GOMP_barrier_cancel(void)
         const struct nm_gomp *g = gomp_at(__builtin_return_address(0), &runtime);                                      \
         if (nm_meets(&nm_member, runtime)) {                                                                           \
             g->construct##_end_nowait();                                                                               \
-            nm_fold_barrier(nm_context_self);                                                                          \
+            nm_meet_others(&nm_member);                                                                                \
         } else if (g) {                                                                                                \
             g->construct##_end();                                                                                      \
         } else if (runtime) {                                                                                          \
@@ -150,7 +149,7 @@ SHIM_EXPORT bool GOMP_barrier_cancel(void)
         const struct nm_gomp *g = gomp_at(__builtin_return_address(0), &runtime);                                      \
         if (nm_meets(&nm_member, runtime)) {                                                                           \
             g->construct##_end_nowait();                                                                               \
-            nm_fold_barrier(nm_context_self);                                                                          \
+            nm_meet_others(&nm_member);                                                                                \
             return false;                                                                                              \
         }                                                                                                               \
         return g ? g->construct##_end_cancel() : runtime && REAL(GOMP_##construct##_end_cancel)();                     \
@@ -166,12 +165,12 @@ SHIM_EXPORT void *GOMP_single_copy_start(void)
     struct nm_runtime *runtime;
     const struct nm_gomp *g = gomp_at(__builtin_return_address(0), &runtime);
     struct nm_member *member = &nm_member;
-    if (nm_will_meet(member, runtime)) {
+    member->copies = nm_will_meet(member, runtime);
+    if (member->copies) {
         if (g->single_start())
             return NULL;
         struct nm_pass *pass = member->pass;
-        nm_meets(member, runtime);
-        nm_fold_barrier(nm_context_self);
+        nm_meet_again(member);
         return pass->copied;
     }
     if (!g)
@@ -192,10 +191,12 @@ SHIM_EXPORT void GOMP_single_copy_end(void *data)
 {
     struct nm_runtime *runtime;
     const struct nm_gomp *g = gomp_at(__builtin_return_address(0), &runtime);
-    if (nm_meets(&nm_member, runtime)) {
-        nm_member.pass->copied = data;
-        nm_fold_barrier(nm_context_self);
+    struct nm_member *member = &nm_member;
+    if (member->copies) {
+        member->pass->copied = data;
+        nm_meet_again(member);
     } else if (g) {
+        nm_meets(member, runtime);
         g->single_copy_end(data);
     } else if (runtime) {
         REAL(GOMP_single_copy_end)(data);
@@ -240,17 +241,6 @@ SHIM_EXPORT void GOMP_ordered_start(void)
 
 #define TASKLOOP_IF (1u << 10) /* libgomp's flag: the `if` clause, if any, is true */
 
-/* No other thread can run the tasks. With more than one processor that wastes some, and the runtime
- * does better. */
-static inline bool at_once(const struct nm_runtime *runtime)
-{
-    if (!nm_will_meet(&nm_member, runtime))
-        return false;
-    if (nm_fold_limited() > 1)
-        nm_watch_give_back(NM_WHY_TASKS);
-    return true;
-}
-
 SHIM_EXPORT void GOMP_task(void (*function)(void *), void *data, void (*copy)(void *, void *), long size, long align,
                            bool if_clause, unsigned flags, void **depend, int priority, void *detach)
 {
@@ -259,8 +249,9 @@ SHIM_EXPORT void GOMP_task(void (*function)(void *), void *data, void (*copy)(vo
     if (!g && !runtime)
         return;
     bool begun = nm_task_begin();
-    (g ? g->task : REAL(GOMP_task))(function, data, copy, size, align, if_clause && !at_once(runtime), flags, depend, priority,
-                                    detach);
+    if (if_clause)
+        nm_task_is_made(runtime);
+    (g ? g->task : REAL(GOMP_task))(function, data, copy, size, align, if_clause, flags, depend, priority, detach);
     nm_task_end(begun);
 }
 
@@ -272,8 +263,9 @@ SHIM_EXPORT void GOMP_taskloop(void (*function)(void *), void *data, void (*copy
     if (!g && !runtime)
         return;
     bool begun = nm_task_begin();
-    (g ? g->taskloop : REAL(GOMP_taskloop))(function, data, copy, size, align,
-                                            at_once(runtime) ? flags & ~TASKLOOP_IF : flags, tasks, priority, from, to, step);
+    if (flags & TASKLOOP_IF)
+        nm_task_is_made(runtime);
+    (g ? g->taskloop : REAL(GOMP_taskloop))(function, data, copy, size, align, flags, tasks, priority, from, to, step);
     nm_task_end(begun);
 }
 
@@ -286,8 +278,8 @@ SHIM_EXPORT void GOMP_taskloop_ull(void (*function)(void *), void *data, void (*
     if (!g && !runtime)
         return;
     bool begun = nm_task_begin();
-    (g ? g->taskloop_ull : REAL(GOMP_taskloop_ull))(function, data, copy, size, align,
-                                                    at_once(runtime) ? flags & ~TASKLOOP_IF : flags, tasks, priority, from, to,
-                                                    step);
+    if (flags & TASKLOOP_IF)
+        nm_task_is_made(runtime);
+    (g ? g->taskloop_ull : REAL(GOMP_taskloop_ull))(function, data, copy, size, align, flags, tasks, priority, from, to, step);
     nm_task_end(begun);
 }

@@ -119,7 +119,6 @@ bool nm_gomp_run(struct nm_pass *pass, uint32_t flags)
     struct nm_runtime *runtime = pass->runtime;
     if (!nm_whole_holds(runtime, pass->members, flags) && !open_team(runtime, pass->members, flags))
         return false;
-    pass->real_barrier = nm_gomp_real_barrier;
     nm_whole_run(pass);
     return true;
 }

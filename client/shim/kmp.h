@@ -6,7 +6,6 @@
 #include "whole.h"
 
 typedef void (*nm_combine)(void *, void *);
-typedef int32_t (*nm_routine)(int32_t, void *);
 
 struct nm_kmp {
     void (*barrier)(void *, int32_t);
@@ -23,7 +22,6 @@ struct nm_kmp {
     int32_t (*task_with_deps)(void *, int32_t, void *, int32_t, void *, int32_t, void *);
     void (*task_begin)(void *, int32_t, void *);
     void (*task_complete)(void *, int32_t, void *);
-    void (*wait_deps)(void *, int32_t, int32_t, void *, int32_t, void *);
     void (*taskloop)(void *, int32_t, void *, int32_t, uint64_t *, uint64_t *, int64_t, int32_t, int32_t, uint64_t, void *);
     void (*taskloop_5)(void *, int32_t, void *, int32_t, uint64_t *, uint64_t *, int64_t, int32_t, int32_t, uint64_t, int32_t,
                        void *);

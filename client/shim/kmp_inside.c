@@ -3,9 +3,8 @@
  *
  * A folded team waits at nm_fold_barrier where libomp has a barrier. libomp still hands out work
  * and chooses the thread of a single. libomp finds a thread by a thread-local number, which follows
- * the context. The context that makes a task runs it at once, as compiled code does for `if(0)`.
- * Other constructs that wait inside libomp (ordered, doacross) wait in the kernel, and fold/watch.c
- * gives the team back.
+ * the context. A task makes the next barrier libomp's (whole.h). Other constructs that wait inside
+ * libomp (ordered, doacross) wait in the kernel, and fold/watch.c gives the team back.
  *
  * A team that is held open is one real region of libomp, whose members wait in nm_fold_member.
  * kmp_outside.c keeps sequential code from noticing it.
@@ -53,7 +52,6 @@ void nm_kmp_find(struct nm_runtime *runtime)
     FIND(task_with_deps, "omp_task_with_deps");
     FIND(task_begin, "omp_task_begin_if0");
     FIND(task_complete, "omp_task_complete_if0");
-    FIND(wait_deps, "omp_wait_deps");
     FIND(taskloop, "taskloop");
     FIND(taskloop_5, "taskloop_5");
     FIND(serialized, "serialized_parallel");
@@ -61,7 +59,7 @@ void nm_kmp_find(struct nm_runtime *runtime)
 #undef FIND
     nm_kmp_find_loops(runtime, k);
     runtime->whole = k->barrier && k->reduce && k->reduce_nowait && k->end_reduce && k->end_reduce_nowait && k->copyprivate &&
-                     k->task_begin && k->task_complete && k->wait_deps && k->serialized && k->end_serialized &&
+                     k->task_begin && k->task_complete && k->serialized && k->end_serialized &&
                      runtime->global_thread_num;
 }
 
@@ -155,7 +153,7 @@ bool nm_kmp_run(struct nm_pass *pass)
 
 void nm_kmp_real_barrier(struct nm_runtime *runtime)
 {
-    runtime->inside->barrier(&nm_kmp_place, nm_kmp_gtid);
+    runtime->inside->barrier(&nm_kmp_place, runtime->global_thread_num(&nm_kmp_place));
 }
 
 /* Barriers */
@@ -170,7 +168,7 @@ SHIM_EXPORT void __kmpc_barrier(void *place, int32_t gtid)
     struct nm_runtime *runtime = nm_runtime_at(__builtin_return_address(0));
     const struct nm_kmp *k = kmp_of(runtime);
     if (nm_meets(&nm_member, runtime))
-        nm_fold_barrier(nm_context_self);
+        nm_meet_others(&nm_member);
     else if (k && !nm_kmp_is_outside_of(runtime)) /* sequential code has nobody to wait for */
         k->barrier(place, gtid);
 }
@@ -180,7 +178,7 @@ SHIM_EXPORT int32_t __kmpc_cancel_barrier(void *place, int32_t gtid)
     struct nm_runtime *runtime = nm_runtime_at(__builtin_return_address(0));
     const struct nm_kmp *k = kmp_of(runtime);
     if (nm_meets(&nm_member, runtime))
-        nm_fold_barrier(nm_context_self);
+        nm_meet_others(&nm_member);
     else if (k && k->cancel_barrier && !nm_kmp_is_outside_of(runtime))
         return k->cancel_barrier(place, gtid);
     return 0;
@@ -219,14 +217,14 @@ static void *reduced[NM_FOLD_MEMBERS]; /* each member's data */
  * another meeting. */
 static int32_t reduce_in_tree(const struct nm_pass *pass, void *data, nm_combine combine)
 {
-    uint32_t number = nm_context_self->number;
+    uint32_t number = (uint32_t)pass->runtime->get_thread_num();
     reduced[number] = data;
-    nm_fold_barrier(nm_context_self);
+    nm_meet_others(&nm_member);
     if (number == 0) {
         nm_kmp_combine_all(pass, reduced, combine);
         return 1;
     }
-    nm_fold_barrier(nm_context_self);
+    nm_meet_again(&nm_member);
     return 0;
 }
 
@@ -242,7 +240,7 @@ SHIM_EXPORT int32_t __kmpc_reduce_nowait(void *place, int32_t gtid, int32_t coun
     if (is_member_of(runtime) && nm_kmp_reduces_in_tree(nm_member.pass, data, combine) && nm_meets(&nm_member, runtime)) {
         int32_t result = reduce_in_tree(nm_member.pass, data, combine);
         if (result)
-            nm_fold_barrier(nm_context_self);
+            nm_meet_again(&nm_member);
         own.reduction = IN_TREE;
         return result;
     }
@@ -285,14 +283,14 @@ SHIM_EXPORT void __kmpc_end_reduce(void *place, int32_t gtid, void *lock)
     int reduction = own.reduction;
     own.reduction = NO_REDUCTION;
     if (reduction == IN_TREE) {
-        nm_fold_barrier(nm_context_self);
+        nm_meet_again(&nm_member);
     } else if (reduction == BEFORE_BARRIER) {
         /* Gives the lock of the reduction back first: the member may have to wait for its own
          * carrier at the barrier, and that carrier may be running a member that waits for the
          * lock. */
         k->end_reduce_nowait(place, gtid, lock);
         if (nm_meets(&nm_member, runtime))
-            nm_fold_barrier(nm_context_self);
+            nm_meet_others(&nm_member);
         else
             k->barrier(place, gtid);
     } else if (k) {
@@ -316,10 +314,10 @@ SHIM_EXPORT void __kmpc_copyprivate(void *place, int32_t gtid, size_t size, void
     struct nm_pass *pass = nm_member.pass;
     if (did_it)
         pass->copied = data;
-    nm_fold_barrier(nm_context_self);
+    nm_meet_others(&nm_member);
     if (!did_it)
         copy(data, pass->copied);
-    nm_fold_barrier(nm_context_self);
+    nm_meet_again(&nm_member);
 }
 
 /* The compiler puts another barrier behind it. */
@@ -335,7 +333,7 @@ SHIM_EXPORT void *__kmpc_copyprivate_light(void *place, int32_t gtid, void *data
     struct nm_pass *pass = nm_member.pass;
     if (data)
         pass->copied = data;
-    nm_fold_barrier(nm_context_self);
+    nm_meet_others(&nm_member);
     return pass->copied;
 }
 
@@ -365,27 +363,6 @@ SHIM_EXPORT void __kmpc_doacross_wait(void *place, int32_t gtid, const int64_t *
 
 /* Tasks */
 
-/* No other thread can run the tasks. With more than one processor that wastes some, and the runtime
- * does better. */
-static inline bool at_once(const struct nm_runtime *runtime)
-{
-    if (!nm_will_meet(&nm_member, runtime))
-        return false;
-    if (nm_fold_limited() > 1)
-        nm_watch_give_back(NM_WHY_TASKS);
-    return true;
-}
-
-/* Calls the same functions as compiled code does for a task that is not to be put off. The second
- * word of a task is its function. */
-static void do_task(const struct nm_kmp *k, void *place, int32_t gtid, void *task)
-{
-    nm_routine routine = ((nm_routine *)task)[1];
-    k->task_begin(place, gtid, task);
-    routine(gtid, task);
-    k->task_complete(place, gtid, task);
-}
-
 SHIM_EXPORT int32_t __kmpc_omp_task(void *place, int32_t gtid, void *task)
 {
     struct nm_runtime *runtime = nm_runtime_at(__builtin_return_address(0));
@@ -393,14 +370,11 @@ SHIM_EXPORT int32_t __kmpc_omp_task(void *place, int32_t gtid, void *task)
     if (!k || !k->task)
         return 0;
     before_sequential(runtime);
-    if (!at_once(runtime)) {
-        bool begun = nm_task_begin();
-        int32_t result = k->task(place, gtid, task);
-        nm_task_end(begun);
-        return result;
-    }
-    do_task(k, place, gtid, task);
-    return 0;
+    bool begun = nm_task_begin();
+    nm_task_is_made(runtime);
+    int32_t result = k->task(place, gtid, task);
+    nm_task_end(begun);
+    return result;
 }
 
 SHIM_EXPORT int32_t __kmpc_omp_task_with_deps(void *place, int32_t gtid, void *task, int32_t count, void *dependences,
@@ -411,15 +385,11 @@ SHIM_EXPORT int32_t __kmpc_omp_task_with_deps(void *place, int32_t gtid, void *t
     if (!k || !k->task_with_deps)
         return 0;
     before_sequential(runtime);
-    if (!at_once(runtime)) {
-        bool begun = nm_task_begin();
-        int32_t result = k->task_with_deps(place, gtid, task, count, dependences, count_noalias, dependences_noalias);
-        nm_task_end(begun);
-        return result;
-    }
-    k->wait_deps(place, gtid, count, dependences, count_noalias, dependences_noalias);
-    do_task(k, place, gtid, task);
-    return 0;
+    bool begun = nm_task_begin();
+    nm_task_is_made(runtime);
+    int32_t result = k->task_with_deps(place, gtid, task, count, dependences, count_noalias, dependences_noalias);
+    nm_task_end(begun);
+    return result;
 }
 
 SHIM_EXPORT void __kmpc_taskloop(void *place, int32_t gtid, void *task, int32_t condition, uint64_t *lower, uint64_t *upper,
@@ -429,8 +399,10 @@ SHIM_EXPORT void __kmpc_taskloop(void *place, int32_t gtid, void *task, int32_t 
     const struct nm_kmp *k = kmp_of(runtime);
     before_sequential(runtime);
     bool begun = nm_task_begin();
+    if (condition)
+        nm_task_is_made(runtime);
     if (k && k->taskloop)
-        k->taskloop(place, gtid, task, at_once(runtime) ? 0 : condition, lower, upper, step, no_group, schedule, grain, duplicate);
+        k->taskloop(place, gtid, task, condition, lower, upper, step, no_group, schedule, grain, duplicate);
     nm_task_end(begun);
 }
 
@@ -442,8 +414,10 @@ SHIM_EXPORT void __kmpc_taskloop_5(void *place, int32_t gtid, void *task, int32_
     const struct nm_kmp *k = kmp_of(runtime);
     before_sequential(runtime);
     bool begun = nm_task_begin();
+    if (condition)
+        nm_task_is_made(runtime);
     if (k && k->taskloop_5)
-        k->taskloop_5(place, gtid, task, at_once(runtime) ? 0 : condition, lower, upper, step, no_group, schedule, grain, modifier,
+        k->taskloop_5(place, gtid, task, condition, lower, upper, step, no_group, schedule, grain, modifier,
                       duplicate);
     nm_task_end(begun);
 }

@@ -56,13 +56,6 @@ static int uses_rseq(struct dl_phdr_info *info, size_t size, void *data)
     return 0;
 }
 
-static bool fulfills_events(const char *name, uintptr_t address, void *data)
-{
-    (void)address;
-    (void)data;
-    return strcmp(name, "omp_fulfill_event") == 0;
-}
-
 /* libgomp's entries that replace the thread's state by one of their own, and the entries of gcc
  * before 4.9. */
 static bool is_unknown(const char *name, uintptr_t address, void *data)
@@ -89,11 +82,7 @@ static enum nm_fold_why look_around(void)
     dl_iterate_phdr(uses_rseq, &rseq);
     if (rseq)
         return NM_WHY_RSEQ;
-    if (nm_imports_any(is_unknown, NULL))
-        return NM_WHY_RUNTIME;
-    /* Such a task ends when the program fulfils its event, perhaps later in the context that made
-     * it: it cannot be run at once. */
-    return nm_imports_any(fulfills_events, NULL) ? NM_WHY_TASKS : nm_switch_refused();
+    return nm_imports_any(is_unknown, NULL) ? NM_WHY_RUNTIME : nm_switch_refused();
 }
 
 enum nm_fold_why nm_whole_refused(const struct nm_region *region, uint32_t members)
@@ -179,7 +168,7 @@ void nm_pass_look(struct nm_member *member, struct nm_pass *pass)
 {
     uint32_t number = member->barriers, count = count_from_here(member, pass);
     bool fold = pass->members > count;
-    if (NM_LIKELY(fold != member->real) || number <= pass->change_at)
+    if (NM_LIKELY(fold != member->real) || number <= pass->change_at || pass->recalled_at)
         return;
     if (fold) {
         if (nm_whole_refused(pass->region, pass->members) || pass->region->fold.rest > 0)
@@ -204,6 +193,25 @@ void nm_pass_look(struct nm_member *member, struct nm_pass *pass)
     atomic_store_explicit(&pass->change_at, number + 1, memory_order_release);
 }
 
+void nm_pass_recall(const struct nm_member *member, struct nm_pass *pass)
+{
+    uint32_t none = 0;
+    if (!atomic_compare_exchange_strong(&pass->recalled_at, &none, member->barriers + 1))
+        return;
+    nm_watch_give_back(NM_WHY_TASKS);
+    nm_watch_remember();
+    nm_fold_recall();
+}
+
+/* Whether the runtime must have run all tasks before the members leave their carriers; all members
+ * say the same. A recall at the end of the body counts only where the members would meet there by
+ * themselves. */
+static bool has_tasks(const struct nm_member *member, const struct nm_pass *pass)
+{
+    uint32_t recalled_at = pass->recalled_at;
+    return recalled_at && recalled_at <= member->barriers;
+}
+
 void nm_pass_member(struct nm_pass *pass, uint32_t number)
 {
     struct nm_member *member = &nm_member;
@@ -211,11 +219,15 @@ void nm_pass_member(struct nm_pass *pass, uint32_t number)
     pass->body(pass, number);
     if (nm_self.root == NM_PRIMARY)
         atomic_store_explicit(&pass->region->bare, member->barriers == 0, memory_order_relaxed);
+    if (NM_UNLIKELY(!member->real)) {
+        member->real = nm_is_recalled(pass, member->barriers + 1);
+        nm_meet_others(member);
+    } else if (NM_UNLIKELY(has_tasks(member, pass))) {
+        nm_meet_others(member);
+    }
     if (NM_UNLIKELY(member->joined)) {
         /* The runtime ends its region on each member's own kernel thread. Before that all members
          * must have left the team's carriers. */
-        if (!member->real)
-            nm_fold_barrier(nm_context_self);
         if (nm_self.root == NM_PRIMARY)
             nm_watch_end();
         nm_fold_leave(nm_context_self);
@@ -305,7 +317,17 @@ bool nm_whole_open(struct nm_runtime *runtime, uint32_t members, uint32_t flags,
     return true;
 }
 
-static void held_member(void *argument, struct nm_context *me)
+static void run_tasks(void *argument)
+{
+    struct nm_pass *pass = argument;
+    struct nm_member *member = &nm_member;
+    member->pass = pass;
+    member->real = true;
+    nm_meet_others(member);
+    member->pass = NULL;
+}
+
+static bool held_member(void *argument, struct nm_context *me)
 {
     struct nm_pass *pass = argument;
     struct nm_member *member = &nm_member;
@@ -316,20 +338,25 @@ static void held_member(void *argument, struct nm_context *me)
     else if (NM_UNLIKELY(me->home))
         nm_fold_leave_home(me);
     pass->body(pass, me->number);
-    if (NM_UNLIKELY(member->real))
-        pass->real_barrier(pass->runtime); /* the remaining tasks run here */
+    bool folds = !member->real;
+    if (NM_UNLIKELY(!folds))
+        run_tasks(pass);
     member->pass = NULL;
+    return folds;
 }
 
 void nm_whole_run(struct nm_pass *pass)
 {
     pass->held = true;
     pass->begins_real = !nm_watch_begin(&pass->region->fold);
-    if (NM_UNLIKELY(pass->begins_real != pass->region->by_kernel))
-        say_library(pass, pass->begins_real, pass->begins_real ? pass->region->fold.because : NM_WHY_NONE);
+    if (NM_UNLIKELY(pass->begins_real != pass->region->by_kernel)) {
+        enum nm_fold_why why = pass->begins_real ? pass->region->fold.because : NM_WHY_NONE;
+        nm_watch_say(pass->begins_real ? NM_FOLD_KERNEL : NM_FOLD_USER, why, pass->members);
+        say_library(pass, pass->begins_real, why);
+    }
     held.inside = true;
     held.enter(true);
-    nm_fold_run(held_member, pass);
+    nm_fold_run(held_member, run_tasks, pass);
     held.enter(false);
     held.inside = false;
     nm_watch_end();

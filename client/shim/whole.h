@@ -6,6 +6,12 @@
  * root decides on a change before it comes to a barrier, for the barrier after it, so that all
  * members have seen the decision when they get there.
  *
+ * A task is the runtime's, which runs tasks where its threads meet. So the first task of a folded
+ * pass *recalls* the meeting before which it was made: every member comes to the runtime's barrier
+ * instead, also one that waits already, and the rest of the pass is the runtime's. Members stay on
+ * the carriers that run them, and each has one, because the team has been given back: a member that
+ * had to go home first could find a member there that waits for its task.
+ *
  * A team that is *held open* stays inside one region of the runtime while the program leaves
  * regions and opens others. The adapters (gomp_*.c, kmp_*.c) open and dissolve it; whole.c decides
  * when.
@@ -24,9 +30,9 @@ struct nm_pass {
     bool begins_real;           /* its constructs are the runtime's at first */
     bool to_real;               /* the change is to the runtime's constructs */
     _Atomic uint32_t change_at; /* number of a barrier, 0 = no change so far */
+    _Atomic uint32_t recalled_at; /* number of the barrier whose meeting is recalled, 0 = none */
     void (*body)(struct nm_pass *, uint32_t number); /* the program's region, for one member */
-    /* the runtime's barrier, for a pass that ends with the runtime's constructs */
-    void (*real_barrier)(struct nm_runtime *);
+    void (*real_barrier)(struct nm_runtime *);       /* the runtime's */
     void *copied;               /* data of a single construct with copyprivate */
 };
 
@@ -36,6 +42,7 @@ struct nm_member {
     bool real;            /* it uses the runtime's own constructs */
     bool joined;          /* it has a context */
     uint32_t announced;   /* root: the decision that its team makes room for, before it is adopted */
+    bool copies;          /* the shim carries out its `single` with copyprivate */
     uint8_t first;        /* of `parallel sections`: 0 = ask the runtime, 1 = `section` is the first */
     unsigned section;
 };
@@ -98,9 +105,16 @@ static inline void nm_leave_bare(struct nm_region *region)
 
 void nm_pass_change(struct nm_member *member, struct nm_pass *pass);
 void nm_pass_look(struct nm_member *member, struct nm_pass *pass);
+/* The member's next barrier is to be the runtime's. */
+void nm_pass_recall(const struct nm_member *member, struct nm_pass *pass);
 
-/* A member comes to a barrier of `runtime`. True: it must call nm_fold_barrier to meet the
- * others. */
+static inline bool nm_is_recalled(const struct nm_pass *pass, uint32_t number)
+{
+    return NM_UNLIKELY(atomic_load_explicit(&pass->recalled_at, memory_order_relaxed) == number);
+}
+
+/* A member comes to a barrier of `runtime`. True: the shim carries out the construct, and the
+ * member meets the others by nm_meet_others. */
 static inline bool nm_meets(struct nm_member *member, const struct nm_runtime *runtime)
 {
     struct nm_pass *pass = member->pass;
@@ -109,6 +123,11 @@ static inline bool nm_meets(struct nm_member *member, const struct nm_runtime *r
         return false;
     }
     uint32_t number = ++member->barriers;
+    if (nm_is_recalled(pass, number)) {
+        /* Others may have begun the construct before. */
+        member->real = true;
+        return true;
+    }
     if (NM_UNLIKELY(atomic_load_explicit(&pass->change_at, memory_order_relaxed) == number))
         nm_pass_change(member, pass);
     if (nm_self.root == NM_PRIMARY)
@@ -116,7 +135,23 @@ static inline bool nm_meets(struct nm_member *member, const struct nm_runtime *r
     return !member->real;
 }
 
-/* Whether nm_meets would be true at the next barrier. */
+/* The members that carry a construct out themselves meet, whoever's barrier that takes. */
+static inline void nm_meet_others(struct nm_member *member)
+{
+    if (NM_LIKELY(!member->real) && NM_LIKELY(nm_fold_barrier(nm_context_self)))
+        return;
+    member->real = true;
+    member->pass->real_barrier(member->pass->runtime);
+}
+
+/* They meet once more in the same construct. */
+static inline void nm_meet_again(struct nm_member *member)
+{
+    nm_meets(member, member->pass->runtime);
+    nm_meet_others(member);
+}
+
+/* Whether the shim would carry a construct out that ends with the next barrier. */
 static inline bool nm_will_meet(const struct nm_member *member, const struct nm_runtime *runtime)
 {
     struct nm_pass *pass = member->pass;
@@ -124,7 +159,10 @@ static inline bool nm_will_meet(const struct nm_member *member, const struct nm_
         nm_self.met = true;
         return false;
     }
-    bool changes = atomic_load_explicit(&pass->change_at, memory_order_relaxed) == member->barriers + 1;
+    uint32_t number = member->barriers + 1;
+    if (nm_is_recalled(pass, number))
+        return true;
+    bool changes = atomic_load_explicit(&pass->change_at, memory_order_relaxed) == number;
     return changes ? !pass->to_real : !member->real;
 }
 
@@ -145,6 +183,14 @@ static inline void nm_task_end(bool begun)
 {
     if (begun)
         nm_self.depth = 0;
+}
+
+/* A thread is about to make a task that another thread may run. */
+static inline void nm_task_is_made(const struct nm_runtime *runtime)
+{
+    const struct nm_member *member = &nm_member;
+    if (nm_will_meet(member, runtime) && !nm_is_recalled(member->pass, member->barriers + 1))
+        nm_pass_recall(member, member->pass);
 }
 
 /* Called around a region that a member opens: its constructs are the runtime's. */

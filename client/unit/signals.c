@@ -58,7 +58,7 @@ static void to_another(double seconds)
         members = draw(4) == 0 ? MOST : 2 + draw(15);
         open_shaken((uint64_t)regions + 1);
         for (uint32_t i = 0; i < 10; i++, regions++)
-            nm_fold_run(signal_the_next, NULL);
+            run_region(signal_the_next, NULL);
         dissolve_shaken();
     }
     printf("ok signals: signals for one member are handled by that one, %ld regions\n", regions);
@@ -124,7 +124,7 @@ static void from_outside(double seconds)
         pthread_create(&asker, NULL, ask, (void *)(uintptr_t)draw(1u << 30));
         for (double until_next = now() + 0.05; now() < until_next;) {
             uint32_t seed = draw(1u << 30);
-            nm_fold_run(comes_and_goes, &seed);
+            run_region(comes_and_goes, &seed);
         }
         over = true;
         void *of_this_team;

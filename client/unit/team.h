@@ -63,6 +63,21 @@ static inline void region(void *unused)
         pthread_join(threads[i], NULL);
 }
 
+/* A region that makes no tasks, so no meeting is recalled. */
+static void (*work_of_region)(void *, struct nm_context *);
+
+static inline bool work_once(void *argument, struct nm_context *me)
+{
+    work_of_region(argument, me);
+    return false;
+}
+
+static inline void run_region(void (*work)(void *, struct nm_context *), void *argument)
+{
+    work_of_region = work;
+    nm_fold_run(work_once, NULL, argument);
+}
+
 /* Changes the number of carriers again and again, until it is over. */
 static inline void *shake(void *seed)
 {

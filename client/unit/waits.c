@@ -38,7 +38,7 @@ int main(void)
     members = 4;
     if (!nm_fold_open(members, 1, region, NULL))
         return 1;
-    nm_fold_run(work, NULL);
+    run_region(work, NULL);
     nm_fold_dissolve();
     puts("all threads have gone home");
     return 0;

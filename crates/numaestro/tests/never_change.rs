@@ -256,6 +256,13 @@ fn tasks() {
 }
 
 #[test]
+fn tasks_that_another_thread_has_to_run() {
+    for threads in ["2", "3", "8"] {
+        Case { program: "deferred", environment: &[("OMP_NUM_THREADS", threads)], ..PLAIN }.check();
+    }
+}
+
+#[test]
 fn synchronising_constructs() {
     Case { program: "constructs", ..PLAIN }.check();
 }
