@@ -142,7 +142,7 @@ bool nm_kmp_run(struct nm_pass *pass)
             nm_whole_dissolve();
             return false;
         }
-    } else if (!open_team(runtime, pass->members)) {
+    } else if (!nm_whole_may_open() || !open_team(runtime, pass->members)) {
         return false;
     }
     nm_whole_run(pass);

@@ -298,6 +298,40 @@ static void dissolve_at_thread_end(void)
     __cxa_thread_atexit_impl(thread_ends, NULL, &__dso_handle);
 }
 
+/* A program whose regions want another team each time would open and dissolve one for each region.
+ * A team that was dissolved after a few short regions cost more than it saved: the kernel folds the
+ * next ones, for twice as many regions each time. */
+#define FEW_REGIONS 8u
+#define SOON_NS 5000000u
+#define DOUBLINGS 8u
+
+static struct {
+    uint64_t opened_ns;
+    uint32_t regions; /* since then */
+    uint32_t doublings, rest;
+} lives; /* of held teams; root */
+
+bool nm_whole_may_open(void)
+{
+    if (NM_UNLIKELY(lives.rest > 0)) {
+        lives.rest--;
+        return false;
+    }
+    uint64_t now = nm_now_ns();
+    if (lives.opened_ns != 0) {
+        if (lives.regions < FEW_REGIONS && now - lives.opened_ns < SOON_NS) {
+            lives.opened_ns = 0; /* the next try is judged by itself */
+            lives.doublings += lives.doublings < DOUBLINGS;
+            lives.rest = (1u << lives.doublings) - 1;
+            return false;
+        }
+        lives.doublings = 0;
+    }
+    lives.opened_ns = now;
+    lives.regions = 0;
+    return true;
+}
+
 bool nm_whole_open(struct nm_runtime *runtime, uint32_t members, uint32_t flags, void (*enter)(void *), void *argument,
                    void (*inside)(bool))
 {
@@ -348,6 +382,7 @@ static bool held_member(void *argument, struct nm_context *me)
 void nm_whole_run(struct nm_pass *pass)
 {
     pass->held = true;
+    lives.regions++;
     pass->begins_real = !nm_watch_begin(&pass->region->fold);
     if (NM_UNLIKELY(pass->begins_real != pass->region->by_kernel)) {
         enum nm_fold_why why = pass->begins_real ? pass->region->fold.because : NM_WHY_NONE;

@@ -64,6 +64,8 @@ void nm_whole_more_loaded(void);
 /* Runs the body in a member of a pass whose region the runtime runs. */
 void nm_pass_member(struct nm_pass *pass, uint32_t number);
 
+/* Whether it is worth while to open a team to be held; called before each opening. */
+bool nm_whole_may_open(void);
 /* Opens the team that is to be held; `enter` as in nm_fold_open. Root, in sequential code. */
 bool nm_whole_open(struct nm_runtime *runtime, uint32_t members, uint32_t flags, void (*enter)(void *), void *argument,
                    void (*inside)(bool));
