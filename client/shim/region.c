@@ -277,6 +277,13 @@ uint32_t nm_count_for_root(void)
     return nm_share_of_root(atomic_load_explicit(&nm_client.count, memory_order_relaxed));
 }
 
+/* libomp's waiting threads yield by themselves in a team that is larger than its machine, and an
+ * awakening would cost more. */
+static bool yields(const struct nm_runtime *runtime, uint32_t team)
+{
+    return runtime->kmp && runtime->get_num_procs && team > (uint32_t)runtime->get_num_procs();
+}
+
 /* Plans a region of one thread: regions in it are nested, and its settings end with it. */
 static struct nm_plan alone(struct nm_thread *self, struct nm_plan plan)
 {
@@ -333,7 +340,7 @@ struct nm_plan nm_region_enter(struct nm_runtime *runtime, struct nm_region *reg
 
     uint32_t bits = asked ? NM_SETTLED_ASKED : 0;
     if (team > 1 && count != UINT32_MAX && nm_steers_waiting(runtime)) {
-        bool hurts = team > count || (flags & NM_FLAG_SHARED);
+        bool hurts = (team > count && !yields(runtime, team)) || (flags & NM_FLAG_SHARED);
         nm_spin_for(runtime, hurts);
         bits |= hurts ? NM_SETTLED_YIELDS : NM_SETTLED_SPINS;
     }
