@@ -47,4 +47,11 @@ pub enum Mistake {
     DissolvedNotCalled,
     /// `nm_fold_send_home` calls nobody.
     HomeNotCalled,
+    /// `nm_fold_recall` opens the next generation before it says that the meeting is recalled.
+    RecalledLate,
+    /// `meet` reads the generation without acquire order: it may not see that the meeting before
+    /// was recalled.
+    GenerationWithoutOrder,
+    /// `meet` leaves a recalled meeting and is still counted.
+    NotTakenBack,
 }

@@ -11,6 +11,8 @@ mod calls;
 mod futex;
 mod mistake;
 mod program;
+mod recall;
+mod standing;
 mod team;
 
 use mistake::Mistake::*;
@@ -79,6 +81,14 @@ const GIVEN_BACK: Case = Case {
     limits: &[2],
 };
 
+/// The root recalls the meeting to which another one comes, and waits for that one elsewhere.
+const RECALLED: Case = Case {
+    preemptions: 3,
+    limit: 2,
+    programs: &[&[Open, Recall, Await, End, Dissolve], &[Join, MeetInVain, Tell, End, Return]],
+    limits: &[],
+};
+
 macro_rules! holds {
     ($($name:ident: $case:ident;)*) => {
         mod holds {
@@ -101,6 +111,7 @@ holds! {
     gives_way: GIVES_WAY;
     left_ready: LEFT_READY;
     given_back: GIVEN_BACK;
+    recalled: RECALLED;
 }
 
 macro_rules! is_found {
@@ -132,4 +143,7 @@ is_found! {
     limit_not_called: LimitNotCalled in GIVEN_BACK, "maximum number of branches";
     dissolved_not_called: DissolvedNotCalled in FOLDED, "deadlock";
     home_not_called: HomeNotCalled in SENT_HOME, "deadlock";
+    recalled_late: RecalledLate in RECALLED, "maximum number of branches";
+    generation_without_order: GenerationWithoutOrder in RECALLED, "maximum number of branches";
+    not_taken_back: NotTakenBack in RECALLED, "deadlock";
 }

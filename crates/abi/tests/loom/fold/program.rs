@@ -23,6 +23,10 @@ pub enum Step {
     Meet,
     /// `end`, the meeting of a region's end.
     End,
+    /// `nm_fold_recall`.
+    Recall,
+    /// `nm_fold_barrier`, whose meeting is recalled.
+    MeetInVain,
     /// `nm_fold_yield`.
     GiveWay,
     /// A flag of the program's own: `Await` spins until another context does `Tell`.
@@ -57,12 +61,14 @@ pub struct Frame {
     program: &'static [Step],
     next: usize,
     meetings: u32,
+    /// The generation in which it came to a meeting in vain.
+    in_vain: Option<u32>,
     point: Point,
 }
 
 impl Frame {
     pub fn new(program: &'static [Step]) -> Self {
-        Self { program, next: 0, meetings: 0, point: Point::Program }
+        Self { program, next: 0, meetings: 0, in_vain: None, point: Point::Program }
     }
 }
 
@@ -111,6 +117,9 @@ impl Team {
         if frame.meetings > 0 {
             self.witness.all_have_come(frame.meetings);
         }
+        if let Some(generation) = frame.in_vain.take() {
+            self.takes_back(generation);
+        }
         let step = frame.program[frame.next];
         frame.next += 1;
         match step {
@@ -123,6 +132,12 @@ impl Team {
                 self.witness.comes(me, frame.meetings);
                 let wait = if step == Step::End && me != 0 { 2 } else { 1 };
                 return self.meet(carrier, me, wait);
+            }
+            Step::Recall => self.recall(),
+            Step::MeetInVain => {
+                let (flow, generation) = self.comes_in_vain(carrier, me);
+                frame.in_vain = generation;
+                return flow;
             }
             Step::GiveWay => return self.give_way(carrier, me),
             Step::Tell => self.witness.told.store(true, Ordering::Release),

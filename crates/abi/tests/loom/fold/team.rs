@@ -29,10 +29,10 @@ pub enum Flow {
 /// `struct nm_context`.
 pub struct Context {
     pub runner: AtomicU32,
-    turn: AtomicU32,
+    pub turn: AtomicU32,
     pub home: AtomicBool,
     /// Held by the carrier that stands on it.
-    stack: UnsafeCell<()>,
+    pub stack: UnsafeCell<()>,
     /// What it would find there.
     pub frame: Mutex<Frame>,
 }
@@ -55,6 +55,7 @@ impl Carrier {
 pub struct Team {
     pub arrived: AtomicU32,
     pub generation: AtomicU32,
+    pub recalled: AtomicU32,
     sleepers: AtomicU32,
     bell: Futex,
     pub limit: AtomicU32,
@@ -86,6 +87,7 @@ impl Team {
         Self {
             arrived: AtomicU32::new(0),
             generation: AtomicU32::new(0),
+            recalled: AtomicU32::new(u32::MAX),
             sleepers: AtomicU32::new(0),
             bell: Futex::new(),
             limit: AtomicU32::new(limit),
@@ -342,7 +344,7 @@ impl Team {
     }
 
     pub fn meet(&self, carrier: &mut Carrier, me: usize, wait: u32) -> Flow {
-        let generation = self.generation.load(Ordering::Relaxed);
+        let generation = self.generation.load(Ordering::Acquire);
         self.contexts[me].turn.store(generation + wait, Ordering::Relaxed);
         let order = if self.has(Mistake::CountedWithoutOrder) { Ordering::Relaxed } else { Ordering::AcqRel };
         let arrived = self.arrived.fetch_add(1, order) + 1;
@@ -364,37 +366,5 @@ impl Team {
         let may = self.works(carrier) && !self.contexts[me].home.load(Ordering::SeqCst);
         let next = if may { self.find_among(carrier) } else { None };
         next.map_or(Flow::GoesOn, Flow::LeavesFor)
-    }
-
-    /// The first half of `nm_switch`: the carrier stands on the stack that it loads.
-    pub fn enter(&self, carrier: &Carrier, context: usize) -> Standing<'_> {
-        self.witness.steps_on(context, carrier.number);
-        Standing { team: self, context, stack: self.contexts[context].stack.get_mut() }
-    }
-}
-
-/// A carrier on a context's stack.
-pub struct Standing<'a> {
-    team: &'a Team,
-    context: usize,
-    stack: loom::cell::MutPtr<()>,
-}
-
-impl Standing<'_> {
-    /// The second half of `nm_switch`: what was saved is published after the stack has been left.
-    pub fn leave(self) {
-        let Self { team, context, stack } = self;
-        let runner = &team.contexts[context].runner;
-        let order = if team.has(Mistake::FreeWithoutOrder) { Ordering::Relaxed } else { Ordering::Release };
-        if team.has(Mistake::FreeBeforeLeft) {
-            runner.store(0, order);
-            // Any access: others may run before it.
-            runner.load(Ordering::Relaxed);
-        }
-        team.witness.steps_off(context);
-        drop(stack);
-        if !team.has(Mistake::FreeBeforeLeft) {
-            runner.store(0, order);
-        }
     }
 }
