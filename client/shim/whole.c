@@ -199,8 +199,16 @@ void nm_pass_recall(const struct nm_member *member, struct nm_pass *pass)
     if (!atomic_compare_exchange_strong(&pass->recalled_at, &none, member->barriers + 1))
         return;
     nm_watch_give_back(NM_WHY_TASKS);
-    nm_watch_remember();
     nm_fold_recall();
+}
+
+/* The body ends with a barrier, too: the member comes to one at which the pass is recalled, or
+ * changes to the runtime's. A change to folding comes too late. */
+static void come_to_end(struct nm_member *member, const struct nm_pass *pass)
+{
+    uint32_t number = member->barriers + 1;
+    if (nm_is_recalled(pass, number) || (pass->change_at == number && pass->to_real))
+        member->real = true;
 }
 
 /* Whether the runtime must have run all tasks before the members leave their carriers; all members
@@ -220,7 +228,7 @@ void nm_pass_member(struct nm_pass *pass, uint32_t number)
     if (nm_self.root == NM_PRIMARY)
         atomic_store_explicit(&pass->region->bare, member->barriers == 0, memory_order_relaxed);
     if (NM_UNLIKELY(!member->real)) {
-        member->real = nm_is_recalled(pass, member->barriers + 1);
+        come_to_end(member, pass);
         nm_meet_others(member);
     } else if (NM_UNLIKELY(has_tasks(member, pass))) {
         nm_meet_others(member);
@@ -372,6 +380,7 @@ static bool held_member(void *argument, struct nm_context *me)
     else if (NM_UNLIKELY(me->home))
         nm_fold_leave_home(me);
     pass->body(pass, me->number);
+    come_to_end(member, pass);
     bool folds = !member->real;
     if (NM_UNLIKELY(!folds))
         run_tasks(pass);
