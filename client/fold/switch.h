@@ -4,7 +4,7 @@
  * keeps across a call (callee-saved registers, rounding modes and exception flags, on x86-64 the GS
  * base); all other registers are dead at a call. The thread pointer goes with the stack, and
  * thread-local storage goes with the thread pointer: errno, malloc's caches, and the runtime's
- * record of the thread. Protection keys (pkeys(7)) are not switched: whole.c refuses.
+ * record of the thread.
  */
 #ifndef NUMAESTRO_SWITCH_H
 #define NUMAESTRO_SWITCH_H

@@ -154,6 +154,10 @@ static inline void nm_nested_end(const struct nm_member *outer)
     nm_member = *outer;
 }
 
+/* rseq.c */
+bool nm_rseq_may_be_used(void);
+bool nm_rseq_was_used(void); /* by the calling thread */
+
 /* gomp_inside.c */
 void nm_gomp_find(struct nm_runtime *runtime, void *handle);
 void nm_gomp_real_barrier(struct nm_runtime *runtime);
