@@ -320,8 +320,8 @@ static bool is_unknown(const char *name, uintptr_t object, void *data)
 static bool is_told_otherwise(void)
 {
     static const char *const unusual[] = {
-        "KMP_GTID_MODE", "KMP_INHERIT_FP_CONTROL", "KMP_CONSISTENCY_CHECK", "KMP_TASKING", "KMP_PAR_RANGE", "OMP_TOOL_LIBRARIES",
-        "KMP_STORAGE_MAP", "KMP_ENABLE_TASK_THROTTLING", "KMP_LIBRARY", "OMP_DISPLAY_AFFINITY", "KMP_TEAMS_THREAD_LIMIT",
+        "KMP_GTID_MODE", "KMP_INHERIT_FP_CONTROL", "KMP_CONSISTENCY_CHECK", "KMP_TASKING", "KMP_PAR_RANGE", "KMP_STORAGE_MAP",
+        "KMP_ENABLE_TASK_THROTTLING", "KMP_LIBRARY", "OMP_DISPLAY_AFFINITY", "KMP_TEAMS_THREAD_LIMIT",
     };
     for (size_t i = 0; i < sizeof unusual / sizeof *unusual; i++)
         if (getenv(unusual[i]))
@@ -329,6 +329,22 @@ static bool is_told_otherwise(void)
     /* Members would get another answer than sequential code. */
     const char *list = getenv("OMP_NUM_THREADS");
     return list && strchr(list, ',');
+}
+
+/* A tool (OMPT) hears of each region, barrier and loop; so does a debugger (OMPD). libomp has begun,
+ * and has found its tool by then: it says that there is none by -2. A tool that answers questions of
+ * the program is not asked this one, if it can be seen otherwise. */
+bool nm_kmp_is_watched(const struct nm_runtime *runtime)
+{
+    int (*control)(int, int, void *) = (int (*)(int, int, void *))nm_runtime_symbol(runtime, "omp_control_tool");
+    const char *debug = getenv("OMP_DEBUG"), *tool = getenv("OMP_TOOL");
+    if (debug && strcmp(debug, "enabled") == 0)
+        return true;
+    if (tool && strcmp(tool, "disabled") == 0)
+        return false;
+    void *start = dlsym(RTLD_DEFAULT, "ompt_start_tool"); /* libomp's own starts none */
+    bool is_foreign = start && nm_object_of((uintptr_t)start, NULL) != runtime->base;
+    return is_foreign || getenv("OMP_TOOL_LIBRARIES") || (control && control(0, 0, NULL) != -2);
 }
 
 static void before_fork(void)

@@ -59,6 +59,7 @@ struct nm_runtime {
     const struct nm_gomp *gomp; /* libgomp's constructs */
     struct nm_kmp *inside;       /* libomp's */
     bool whole;                 /* it has everything that folding its teams in user space needs */
+    bool watched;               /* a tool or a debugger hears of its constructs */
     _Atomic bool fixed;         /* OMP_DYNAMIC=false, or some thread called omp_set_dynamic(0) */
 };
 

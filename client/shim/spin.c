@@ -219,7 +219,7 @@ static void roll_call_kmp(int32_t *gtid, int32_t *tid, ...)
 }
 
 /* Every member of the team runs `gomp` or `kmp` once; false if the shim cannot do that without
- * harm. */
+ * harm: a tool would count such a region. */
 static bool each(struct nm_runtime *runtime, uint32_t team, nm_outlined gomp, nm_microtask kmp)
 {
     static struct {
@@ -228,7 +228,7 @@ static bool each(struct nm_runtime *runtime, uint32_t team, nm_outlined gomp, nm
     } place = {0, 2 /* KMP_IDENT_KMPC */, 0, 0, ";numaestro;each;0;0;;"};
     nm_whole_dissolve();
     if (runtime->kmp) {
-        if (!runtime->set_blocktime || !runtime->global_thread_num)
+        if (!runtime->set_blocktime || !runtime->global_thread_num || runtime->watched)
             return false;
         runtime->push_num_threads(&place, runtime->global_thread_num(&place), (int32_t)team);
         called = runtime;

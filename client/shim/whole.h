@@ -195,6 +195,8 @@ static inline bool nm_kmp_is_outside_of(const struct nm_runtime *runtime)
 {
     return NM_UNLIKELY(atomic_load_explicit(&nm_kmp_outside, memory_order_relaxed)) && nm_kmp_holds(runtime);
 }
+/* Whether a tool or a debugger hears of the runtime's constructs. */
+bool nm_kmp_is_watched(const struct nm_runtime *runtime);
 /* Whether nothing in the process makes it unsafe to hold a team of this runtime open. */
 bool nm_kmp_ready(struct nm_runtime *runtime);
 void nm_kmp_more_loaded(void);
