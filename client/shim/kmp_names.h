@@ -2,8 +2,8 @@
  *
  * NM_KMP_LOOKS: sequential code may call it, and it looks at the calling thread's team. The shim
  * dissolves the held team first. NM_KMP_SETS: the same, and it changes settings that members of a
- * team take over. NM_KMP_..._FORTRAN: there is a name with `_` too. Functions with wrappers of
- * their own are in kmp.c, kmp_inside.c and told.c; harmless ones in kmp_outside.c. A program that
+ * team take over. NM_KMP_..._FORTRAN: there is a name with `_` too, and for settings one with `_8_`
+ * (libgomp's, for integers of 8 bytes). Functions with wrappers of their own are in kmp.c, kmp_inside.c and told.c; harmless ones in kmp_outside.c. A program that
  * imports anything else of libomp is not folded in user space.
  */
 #ifndef NUMAESTRO_KMP_NAMES_H
@@ -118,6 +118,9 @@
 #define NM_KMP_SETS_FORTRAN(X)                                                                                          \
     X(omp_pause_resource)                                                                                               \
     X(omp_pause_resource_all)                                                                                           \
+    X(omp_set_nested)                                                                                                   \
+    X(omp_set_max_active_levels)                                                                                        \
+    X(omp_set_schedule)                                                                                                 \
     X(omp_set_default_device)                                                                                           \
     X(omp_set_default_allocator)                                                                                        \
     X(omp_set_num_teams)                                                                                                \

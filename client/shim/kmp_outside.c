@@ -51,7 +51,7 @@ bool nm_kmp_holds(const struct nm_runtime *runtime)
 #define SLOT_SETS(function)                                                                                             \
     struct nm_slot nm_slot_##function __attribute__((visibility("hidden"))) = {.name = #function, .sets = true};
 #define SLOT_FORTRAN(function) SLOT(function) SLOT(function##_)
-#define SLOT_SETS_FORTRAN(function) SLOT_SETS(function) SLOT_SETS(function##_)
+#define SLOT_SETS_FORTRAN(function) SLOT_SETS(function) SLOT_SETS(function##_) SLOT_SETS(function##_8_)
 #define NM_KMP_ANSWERS(X)                                                                                               \
     X(omp_get_thread_num, 0)                                                                                            \
     X(omp_get_num_threads, 1)                                                                                           \
@@ -68,9 +68,11 @@ NM_KMP_ANSWERS(SLOT_ANSWERS)
 
 #define AT(function) &nm_slot_##function,
 #define AT_FORTRAN(function) &nm_slot_##function, &nm_slot_##function##_,
+#define AT_SETS_FORTRAN(function) AT_FORTRAN(function) &nm_slot_##function##_8_,
 #define AT_ANSWERS(function, value) AT_FORTRAN(function)
 static struct nm_slot *const slots[] = {
-    NM_KMP_LOOKS(AT) NM_KMP_LOOKS_FORTRAN(AT_FORTRAN) NM_KMP_SETS(AT) NM_KMP_SETS_FORTRAN(AT_FORTRAN) NM_KMP_ANSWERS(AT_ANSWERS)};
+    NM_KMP_LOOKS(AT) NM_KMP_LOOKS_FORTRAN(AT_FORTRAN) NM_KMP_SETS(AT) NM_KMP_SETS_FORTRAN(AT_SETS_FORTRAN)
+    NM_KMP_ANSWERS(AT_ANSWERS)};
 
 #define SLOTS (sizeof slots / sizeof *slots)
 
@@ -211,7 +213,7 @@ __asm__(".text\n"
 #endif
 
 #define STUB_FORTRAN(function) STUB(function) STUB(function##_)
-#define STUB_SETS_FORTRAN(function) STUB_SETS(function) STUB_SETS(function##_)
+#define STUB_SETS_FORTRAN(function) STUB_SETS(function) STUB_SETS(function##_) STUB_SETS(function##_8_)
 NM_KMP_LOOKS(STUB)
 NM_KMP_LOOKS_FORTRAN(STUB_FORTRAN)
 NM_KMP_SETS(STUB_SETS)
@@ -276,7 +278,6 @@ static bool is_harmless(const char *name)
         "__kmpc_taskloop_5",
         "__kmpc_for_static_init_4", "__kmpc_for_static_init_4u", "__kmpc_for_static_init_8", "__kmpc_for_static_init_8u",
         "omp_get_max_threads", "omp_set_num_threads", "omp_get_num_procs", "omp_set_dynamic",
-        "omp_set_nested", "omp_set_max_active_levels", "omp_set_schedule",
     };
     for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
         if (strncmp(name, beginnings[i], strlen(beginnings[i])) == 0)

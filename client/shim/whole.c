@@ -45,7 +45,7 @@ static bool fulfills_events(const char *name, uintptr_t address, void *data)
 {
     (void)address;
     (void)data;
-    return strcmp(name, "omp_fulfill_event") == 0;
+    return strcmp(name, "omp_fulfill_event") == 0 || strcmp(name, "omp_fulfill_event_") == 0;
 }
 
 /* libgomp's entries that replace the thread's state by one of their own, and the entries of gcc

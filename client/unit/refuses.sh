@@ -41,6 +41,7 @@ case $("$cc" --version) in
     fi
     check 3 plain OMP_DEBUG=enabled
     ;;
+*) make sets-long -DSETS_LONG && check 0 sets-long ;;
 esac
-[ $bad = 0 ] && echo "ok refuses: programs with restartable sequences or a tool with $cc"
+[ $bad = 0 ] && echo "ok refuses: programs with restartable sequences, a tool or long settings with $cc"
 exit $bad
