@@ -4,8 +4,8 @@
  *
  * WHY is what the program must report: enum nm_fold_why, 0 = it is folded in user space. Compiled
  * with NAMES_RSEQ it names the C library's area of restartable sequences, with FINDS_RSEQ it finds
- * that by dlsym, and with HAS_TOOL it has a tool of OMPT. With SETS_LONG it changes settings by
- * libgomp's names for Fortran's integers of 8 bytes, and its members must see them. REFUSES_PRELOAD names the shim,
+ * that by dlsym, and with HAS_TOOL it has a tool of OMPT. With SETS_LONG it changes a setting by
+ * libgomp's name for Fortran's integers of 8 bytes, and its members must see that. REFUSES_PRELOAD names the shim,
  * NUMAESTRO_ATTACH a path for the socket.
  */
 #include "manager.h"
@@ -87,19 +87,17 @@ ompt_start_tool_result_t *ompt_start_tool(unsigned version, const char *runtime)
 #endif
 
 #ifdef SETS_LONG
-extern void omp_set_dynamic_8_(const int64_t *on);
 extern void omp_set_default_device_8_(const int64_t *number);
 
 static void set(int r)
 {
-    int64_t on = r % 2, number = r % 3;
-    omp_set_dynamic_8_(&on);
+    int64_t number = r % 3;
     omp_set_default_device_8_(&number);
 }
 
 static bool is_set(int r)
 {
-    return omp_get_dynamic() == r % 2 && omp_get_default_device() == r % 3;
+    return omp_get_default_device() == r % 3;
 }
 #else
 static void set(int r)
