@@ -68,6 +68,8 @@ kmp() {
         printf '%s\n%s_\n%s_8_\n' "$name" "$name" "$name"
     done <"$scratch/wrapped" | sort -u | comm -12 - "$scratch/library" | comm -23 - "$scratch/shim" >"$scratch/unknown"
     missing "$1" "no wrapper for" <"$scratch/unknown"
+    grep -E '^__kmpc_(fork_|push_num_threads|serialized_)' "$scratch/library" | comm -23 - "$scratch/shim" >"$scratch/unknown"
+    missing "$1" "no wrapper for" <"$scratch/unknown"
     # A name that the list lets pass must set nothing. What is on no list keeps a program from being folded.
     comm -23 "$scratch/library" "$scratch/shim" | grep -E '^(omp|ompx|kmp|__kmpc)_' >"$scratch/not_ours"
     while read -r name; do
