@@ -128,6 +128,8 @@ __attribute__((visibility("hidden"), used)) void *nm_kmp_resolve(struct nm_slot 
     } else if (slot->sets) {
         nm_whole_settings();
         nm_whole_dissolve();
+        if (strncmp(slot->name, "omp_display_env", 15) == 0)
+            nm_spin_show(runtime);
     }
     if (nm_kmp_is_outside_of(runtime))
         nm_whole_dissolve();

@@ -281,6 +281,7 @@ int nm_sizing_bind_thread(const void *caller, pthread_t thread, size_t bytes, co
 /* spin.c */
 void nm_spin_find(struct nm_runtime *runtime);
 void nm_spin_for(struct nm_runtime *runtime, bool waiting_hurts);
+void nm_spin_show(struct nm_runtime *runtime);
 void nm_sleep_pool(struct nm_runtime *runtime, uint32_t team);
 void nm_tell_pool(struct nm_runtime *runtime, uint32_t team);
 void nm_spread_pool(struct nm_runtime *runtime, uint32_t team, const struct nm_cpuset *set);

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #define SPIN_MARK 300089ull
+#define SPIN_DEFAULT 300000ull
 #define SPIN_TARGET_NS 3000000ull /* libgomp's own aim; its count of 300000 assumes 10 ns a pause */
 #define SPIN_LEAST 20000ull
 #define PAUSES 200
@@ -133,6 +134,17 @@ void nm_spin_for(struct nm_runtime *runtime, bool waiting_hurts)
 {
     if (NM_UNLIKELY(runtime->spins == waiting_hurts || runtime->spin_now == SPIN_MARK))
         change(runtime, waiting_hurts);
+}
+
+/* The program is about to print libgomp's settings: they are what they were without us, until the
+ * next region. */
+void nm_spin_show(struct nm_runtime *runtime)
+{
+    if (!runtime->spin_count)
+        return;
+    *runtime->spin_count = SPIN_DEFAULT;
+    runtime->spin_now = SPIN_MARK;
+    nm_generation++;
 }
 
 typedef void (*parallel_fn)(nm_outlined, void *, unsigned, unsigned);

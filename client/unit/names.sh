@@ -26,7 +26,7 @@ quoted() {
 # What looks at no team, or only at the state that the shim's copies hold (libgomp). What begins in libgomp's own list with
 # GOMP_ neither opens a region nor waits at a barrier; watch.c sees those that wait otherwise. The last lines: whole.c refuses.
 harmless_gomp='omp_(get|in|is)_.*|omp_(init|destroy|set|unset|test)_(nest_)?lock_?|omp_(init|destroy)_allocator_?(8_)?
-omp_target_.*|omp_(aligned_)?(alloc|calloc|realloc|free)|omp_display_env_8_
+omp_target_.*|omp_(aligned_)?(alloc|calloc|realloc|free)
 GOMP_loop_.*_(start|next)|GOMP_loop_(start|end_nowait)|GOMP_(sections2|single|scope)_start|GOMP_sections_end_nowait
 GOMP_(critical|atomic)_.*|GOMP_ordered_end|GOMP_doacross_.*|GOMP_cancel|GOMP_cancellation_point|GOMP_task(wait|yield|group)_?.*
 GOMP_task_reduction_remap|GOMP_workshare_task_reduction_unregister|GOMP_PLUGIN_.*|GOMP_offload_.*

@@ -5,7 +5,8 @@
  * WHY is what the program must report: enum nm_fold_why, 0 = it is folded in user space. Compiled
  * with NAMES_RSEQ it names the C library's area of restartable sequences, with FINDS_RSEQ it finds
  * that by dlsym, and with HAS_TOOL it has a tool of OMPT. With SETS_LONG it changes a setting by
- * libgomp's name for Fortran's integers of 8 bytes, and its members must see that. REFUSES_PRELOAD names the shim,
+ * libgomp's name for Fortran's integers of 8 bytes, and its members must see that. With SHOWS it
+ * prints libgomp's settings between two regions. REFUSES_PRELOAD names the shim,
  * NUMAESTRO_ATTACH a path for the socket.
  */
 #include "manager.h"
@@ -117,6 +118,10 @@ static int program(void)
     long sum = 0;
     for (int r = 0; r < REGIONS; r++) {
         set(r);
+#ifdef SHOWS
+        if (r == REGIONS / 2)
+            omp_display_env(1);
+#endif
 #pragma omp parallel num_threads(MEMBERS) reduction(+ : sum)
         {
             if (omp_get_thread_num() == 0)

@@ -41,7 +41,12 @@ case $("$cc" --version) in
     fi
     check 3 plain OMP_DEBUG=enabled
     ;;
-*) make sets-long -DSETS_LONG && check 0 sets-long ;;
+*)
+    make sets-long -DSETS_LONG && check 0 sets-long
+    # The variable is `run`'s, not the user's. There is nothing to show with before gcc 12.
+    make shows -DSHOWS 2>/dev/null && check 0 shows GOMP_SPINCOUNT=300089 2>"$made/shown" &&
+        { grep -q "GOMP_SPINCOUNT = '300000'" "$made/shown" || { echo "FAILED refuses: not the user's spin count is shown"; bad=1; }; }
+    ;;
 esac
 [ $bad = 0 ] && echo "ok refuses: programs with restartable sequences, a tool or long settings with $cc"
 exit $bad
