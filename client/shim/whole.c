@@ -70,10 +70,10 @@ static enum nm_fold_why look_around(void)
     const char *cancel = getenv("OMP_CANCELLATION");
     if (cancel && (*cancel == 't' || *cancel == 'T' || *cancel == '1' || *cancel == 'y' || *cancel == 'Y'))
         return NM_WHY_CANCEL;
-    if (nm_rseq_may_be_used())
-        return NM_WHY_RSEQ;
     if (nm_imports_any(is_unknown, NULL))
         return NM_WHY_RUNTIME;
+    if (nm_rseq_may_be_used())
+        return NM_WHY_RSEQ;
     /* Such a task ends when the program fulfils its event, perhaps later in the context that made
      * it: it cannot be run at once. */
     return nm_imports_any(fulfills_events, NULL) ? NM_WHY_TASKS : nm_switch_refused();
