@@ -273,3 +273,25 @@ SHIM_EXPORT void __kmpc_push_num_threads(void *place, int32_t gtid, int32_t thre
     if (!nm_kmp_is_outside_of(runtime))
         runtime->push_num_threads(place, gtid, threads);
 }
+
+/* The same for num_threads(strict: ...), and for a list of sizes, of which the first is this
+ * region's. libomp keeps what comes with a size, so a program with these names is not folded in user
+ * space (kmp_outside.c). */
+#define PUSH(name, parameters, size, arguments)                                                                         \
+    SHIM_EXPORT void name parameters                                                                                    \
+    {                                                                                                                   \
+        struct nm_runtime *runtime = nm_runtime_at(__builtin_return_address(0));                                        \
+        void(*push) parameters = runtime ? (void(*) parameters)nm_runtime_symbol(runtime, #name) : NULL;                \
+        if (!push)                                                                                                      \
+            return;                                                                                                     \
+        nm_self.pushed = (size) > 0 ? (uint32_t)(size) : 0;                                                             \
+        push arguments;                                                                                                 \
+    }
+
+PUSH(__kmpc_push_num_threads_strict, (void *place, int32_t gtid, int32_t threads, int severity, const char *text), threads,
+     (place, gtid, threads, severity, text))
+PUSH(__kmpc_push_num_threads_list, (void *place, int32_t gtid, uint32_t count, int32_t *sizes), count ? sizes[0] : 0,
+     (place, gtid, count, sizes))
+PUSH(__kmpc_push_num_threads_list_strict,
+     (void *place, int32_t gtid, uint32_t count, int32_t *sizes, int severity, const char *text), count ? sizes[0] : 0,
+     (place, gtid, count, sizes, severity, text))

@@ -58,8 +58,10 @@ void nm_kmp_find(struct nm_runtime *runtime)
     FIND(end_serialized, "end_serialized_parallel");
 #undef FIND
     nm_kmp_find_loops(runtime, k);
-    runtime->whole = k->barrier && k->reduce && k->reduce_nowait && k->end_reduce && k->end_reduce_nowait && k->copyprivate &&
-                     k->task_begin && k->task_complete && k->serialized && k->end_serialized &&
+    runtime->watched = nm_kmp_is_watched(runtime);
+    runtime->whole = !runtime->watched && k->barrier && k->reduce && k->reduce_nowait && k->end_reduce &&
+                     k->end_reduce_nowait && k->copyprivate && k->task_begin && k->task_complete && k->serialized &&
+                     k->end_serialized &&
                      runtime->global_thread_num;
 }
 

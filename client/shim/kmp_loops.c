@@ -4,12 +4,10 @@
  * (Debian's, Ubuntu's) still format a line of text for each answer, and a folded team asks N times
  * on one processor. So the shim answers its members. It compares its first answers with the
  * runtime's; if one differs, that runtime divides all loops from then on. The runtime also divides
- * all loops after KMP_SCHEDULE or kmp_set_defaults, which choose another rule, and while a tool
- * listens to loops.
+ * all loops after KMP_SCHEDULE or kmp_set_defaults, which choose another rule.
  */
 #include "kmp.h"
 
-#include <dlfcn.h>
 #include <stdlib.h>
 
 enum {
@@ -26,10 +24,7 @@ void nm_kmp_find_loops(struct nm_runtime *runtime, struct nm_kmp *k)
                                         "__kmpc_for_static_init_8u"};
     for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
         k->static_init[i] = nm_runtime_symbol(runtime, names[i]);
-    /* libomp has a function of this name itself, which says that there is no tool. */
-    void *tool = dlsym(RTLD_DEFAULT, "ompt_start_tool");
-    bool watched = tool && nm_runtime_base((uintptr_t)tool) != runtime->base;
-    k->loops = getenv("KMP_SCHEDULE") || watched ? -1 : 0;
+    k->loops = getenv("KMP_SCHEDULE") ? -1 : 0;
 }
 
 void nm_kmp_leave_loops(struct nm_runtime *runtime)

@@ -2,9 +2,10 @@
  *
  * NM_KMP_LOOKS: sequential code may call it, and it looks at the calling thread's team. The shim
  * dissolves the held team first. NM_KMP_SETS: the same, and it changes settings that members of a
- * team take over. NM_KMP_..._FORTRAN: there is a name with `_` too. Functions with wrappers of
- * their own are in kmp.c, kmp_inside.c and told.c; harmless ones in kmp_outside.c. A program that
- * imports anything else of libomp is not folded in user space.
+ * team take over, or shows them all. NM_KMP_..._FORTRAN: there is a name with `_` too, and for
+ * settings one with `_8_` (libgomp's, for integers of 8 bytes). Functions with wrappers of their own
+ * are in kmp.c, kmp_inside.c and told.c; harmless ones in kmp_outside.c. A program that imports
+ * anything else of libomp is not folded in user space.
  */
 #ifndef NUMAESTRO_KMP_NAMES_H
 #define NUMAESTRO_KMP_NAMES_H
@@ -104,7 +105,6 @@
     X(omp_get_partition_place_nums)                                                                                     \
     X(omp_display_affinity)                                                                                             \
     X(omp_capture_affinity)                                                                                             \
-    X(omp_display_env)                                                                                                  \
     X(omp_control_tool)                                                                                                 \
     X(omp_fulfill_event)                                                                                                \
     X(kmp_get_blocktime)                                                                                                \
@@ -118,10 +118,14 @@
 #define NM_KMP_SETS_FORTRAN(X)                                                                                          \
     X(omp_pause_resource)                                                                                               \
     X(omp_pause_resource_all)                                                                                           \
+    X(omp_set_nested)                                                                                                   \
+    X(omp_set_max_active_levels)                                                                                        \
+    X(omp_set_schedule)                                                                                                 \
     X(omp_set_default_device)                                                                                           \
     X(omp_set_default_allocator)                                                                                        \
     X(omp_set_num_teams)                                                                                                \
     X(omp_set_teams_thread_limit)                                                                                       \
+    X(omp_display_env)                                                                                                  \
     X(omp_set_affinity_format)                                                                                          \
     X(kmp_set_blocktime)                                                                                                \
     X(kmp_set_defaults)                                                                                                 \

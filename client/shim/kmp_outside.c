@@ -51,7 +51,7 @@ bool nm_kmp_holds(const struct nm_runtime *runtime)
 #define SLOT_SETS(function)                                                                                             \
     struct nm_slot nm_slot_##function __attribute__((visibility("hidden"))) = {.name = #function, .sets = true};
 #define SLOT_FORTRAN(function) SLOT(function) SLOT(function##_)
-#define SLOT_SETS_FORTRAN(function) SLOT_SETS(function) SLOT_SETS(function##_)
+#define SLOT_SETS_FORTRAN(function) SLOT_SETS(function) SLOT_SETS(function##_) SLOT_SETS(function##_8_)
 #define NM_KMP_ANSWERS(X)                                                                                               \
     X(omp_get_thread_num, 0)                                                                                            \
     X(omp_get_num_threads, 1)                                                                                           \
@@ -68,9 +68,11 @@ NM_KMP_ANSWERS(SLOT_ANSWERS)
 
 #define AT(function) &nm_slot_##function,
 #define AT_FORTRAN(function) &nm_slot_##function, &nm_slot_##function##_,
+#define AT_SETS_FORTRAN(function) AT_FORTRAN(function) &nm_slot_##function##_8_,
 #define AT_ANSWERS(function, value) AT_FORTRAN(function)
 static struct nm_slot *const slots[] = {
-    NM_KMP_LOOKS(AT) NM_KMP_LOOKS_FORTRAN(AT_FORTRAN) NM_KMP_SETS(AT) NM_KMP_SETS_FORTRAN(AT_FORTRAN) NM_KMP_ANSWERS(AT_ANSWERS)};
+    NM_KMP_LOOKS(AT) NM_KMP_LOOKS_FORTRAN(AT_FORTRAN) NM_KMP_SETS(AT) NM_KMP_SETS_FORTRAN(AT_SETS_FORTRAN)
+    NM_KMP_ANSWERS(AT_ANSWERS)};
 
 #define SLOTS (sizeof slots / sizeof *slots)
 
@@ -126,6 +128,8 @@ __attribute__((visibility("hidden"), used)) void *nm_kmp_resolve(struct nm_slot 
     } else if (slot->sets) {
         nm_whole_settings();
         nm_whole_dissolve();
+        if (strncmp(slot->name, "omp_display_env", 15) == 0)
+            nm_spin_show(runtime);
     }
     if (nm_kmp_is_outside_of(runtime))
         nm_whole_dissolve();
@@ -211,7 +215,7 @@ __asm__(".text\n"
 #endif
 
 #define STUB_FORTRAN(function) STUB(function) STUB(function##_)
-#define STUB_SETS_FORTRAN(function) STUB_SETS(function) STUB_SETS(function##_)
+#define STUB_SETS_FORTRAN(function) STUB_SETS(function) STUB_SETS(function##_) STUB_SETS(function##_8_)
 NM_KMP_LOOKS(STUB)
 NM_KMP_LOOKS_FORTRAN(STUB_FORTRAN)
 NM_KMP_SETS(STUB_SETS)
@@ -276,7 +280,6 @@ static bool is_harmless(const char *name)
         "__kmpc_taskloop_5",
         "__kmpc_for_static_init_4", "__kmpc_for_static_init_4u", "__kmpc_for_static_init_8", "__kmpc_for_static_init_8u",
         "omp_get_max_threads", "omp_set_num_threads", "omp_get_num_procs", "omp_set_dynamic",
-        "omp_set_nested", "omp_set_max_active_levels", "omp_set_schedule",
     };
     for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
         if (strncmp(name, beginnings[i], strlen(beginnings[i])) == 0)
@@ -320,8 +323,8 @@ static bool is_unknown(const char *name, uintptr_t object, void *data)
 static bool is_told_otherwise(void)
 {
     static const char *const unusual[] = {
-        "KMP_GTID_MODE", "KMP_INHERIT_FP_CONTROL", "KMP_CONSISTENCY_CHECK", "KMP_TASKING", "KMP_PAR_RANGE", "OMP_TOOL_LIBRARIES",
-        "KMP_STORAGE_MAP", "KMP_ENABLE_TASK_THROTTLING", "KMP_LIBRARY", "OMP_DISPLAY_AFFINITY", "KMP_TEAMS_THREAD_LIMIT",
+        "KMP_GTID_MODE", "KMP_INHERIT_FP_CONTROL", "KMP_CONSISTENCY_CHECK", "KMP_TASKING", "KMP_PAR_RANGE", "KMP_STORAGE_MAP",
+        "KMP_ENABLE_TASK_THROTTLING", "KMP_LIBRARY", "OMP_DISPLAY_AFFINITY", "KMP_TEAMS_THREAD_LIMIT",
     };
     for (size_t i = 0; i < sizeof unusual / sizeof *unusual; i++)
         if (getenv(unusual[i]))
@@ -329,6 +332,22 @@ static bool is_told_otherwise(void)
     /* Members would get another answer than sequential code. */
     const char *list = getenv("OMP_NUM_THREADS");
     return list && strchr(list, ',');
+}
+
+/* A tool (OMPT) hears of each region, barrier and loop; so does a debugger (OMPD). libomp has begun,
+ * and has found its tool by then: it says that there is none by -2. A tool that answers questions of
+ * the program is not asked this one, if it can be seen otherwise. */
+bool nm_kmp_is_watched(const struct nm_runtime *runtime)
+{
+    int (*control)(int, int, void *) = (int (*)(int, int, void *))nm_runtime_symbol(runtime, "omp_control_tool");
+    const char *debug = getenv("OMP_DEBUG"), *tool = getenv("OMP_TOOL");
+    if (debug && strcmp(debug, "enabled") == 0)
+        return true;
+    if (tool && strcmp(tool, "disabled") == 0)
+        return false;
+    void *start = dlsym(RTLD_DEFAULT, "ompt_start_tool"); /* libomp's own starts none */
+    bool is_foreign = start && nm_object_of((uintptr_t)start, NULL) != runtime->base;
+    return is_foreign || getenv("OMP_TOOL_LIBRARIES") || (control && control(0, 0, NULL) != -2);
 }
 
 static void before_fork(void)

@@ -59,6 +59,7 @@ struct nm_runtime {
     const struct nm_gomp *gomp; /* libgomp's constructs */
     struct nm_kmp *inside;       /* libomp's */
     bool whole;                 /* it has everything that folding its teams in user space needs */
+    bool watched;               /* a tool or a debugger hears of its constructs */
     _Atomic bool fixed;         /* OMP_DYNAMIC=false, or some thread called omp_set_dynamic(0) */
 };
 
@@ -280,6 +281,7 @@ int nm_sizing_bind_thread(const void *caller, pthread_t thread, size_t bytes, co
 /* spin.c */
 void nm_spin_find(struct nm_runtime *runtime);
 void nm_spin_for(struct nm_runtime *runtime, bool waiting_hurts);
+void nm_spin_show(struct nm_runtime *runtime);
 void nm_sleep_pool(struct nm_runtime *runtime, uint32_t team);
 void nm_tell_pool(struct nm_runtime *runtime, uint32_t team);
 void nm_spread_pool(struct nm_runtime *runtime, uint32_t team, const struct nm_cpuset *set);

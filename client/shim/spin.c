@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #define SPIN_MARK 300089ull
+#define SPIN_DEFAULT 300000ull
 #define SPIN_TARGET_NS 3000000ull /* libgomp's own aim; its count of 300000 assumes 10 ns a pause */
 #define SPIN_LEAST 20000ull
 #define PAUSES 200
@@ -135,6 +136,17 @@ void nm_spin_for(struct nm_runtime *runtime, bool waiting_hurts)
         change(runtime, waiting_hurts);
 }
 
+/* The program is about to print libgomp's settings: they are what they were without us, until the
+ * next region. */
+void nm_spin_show(struct nm_runtime *runtime)
+{
+    if (!runtime->spin_count)
+        return;
+    *runtime->spin_count = SPIN_DEFAULT;
+    runtime->spin_now = SPIN_MARK;
+    nm_generation++;
+}
+
 typedef void (*parallel_fn)(nm_outlined, void *, unsigned, unsigned);
 
 static void enroll(struct nm_runtime *runtime, unsigned number)
@@ -219,7 +231,7 @@ static void roll_call_kmp(int32_t *gtid, int32_t *tid, ...)
 }
 
 /* Every member of the team runs `gomp` or `kmp` once; false if the shim cannot do that without
- * harm. */
+ * harm: a tool would count such a region. */
 static bool each(struct nm_runtime *runtime, uint32_t team, nm_outlined gomp, nm_microtask kmp)
 {
     static struct {
@@ -228,7 +240,7 @@ static bool each(struct nm_runtime *runtime, uint32_t team, nm_outlined gomp, nm
     } place = {0, 2 /* KMP_IDENT_KMPC */, 0, 0, ";numaestro;each;0;0;;"};
     nm_whole_dissolve();
     if (runtime->kmp) {
-        if (!runtime->set_blocktime || !runtime->global_thread_num)
+        if (!runtime->set_blocktime || !runtime->global_thread_num || runtime->watched)
             return false;
         runtime->push_num_threads(&place, runtime->global_thread_num(&place), (int32_t)team);
         called = runtime;

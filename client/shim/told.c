@@ -1,7 +1,7 @@
 /* told.c - answers the program's own questions about team sizes, and forwards its settings.
  *
  * Every answer is the one that the program would get without us, but for objects that their user
- * has named (the verb `answer`).
+ * has named (the verb `answer`). Settings that a team only takes over are in kmp_names.h.
  */
 #include "whole.h"
 
@@ -135,54 +135,7 @@ SHIM_EXPORT void omp_set_dynamic_(const int32_t *on)
     set_dynamic_at(__builtin_return_address(0), *on);
 }
 
-/* Settings that a team takes over when it begins. */
-#define SETTING(name)                                                                                                   \
-    static void name##_at(void *place, int value)                                                                      \
-    {                                                                                                                   \
-        struct nm_runtime *runtime = nm_runtime_at(place);                                                             \
-        void (*set)(int) = runtime ? (void (*)(int))nm_runtime_symbol(runtime, #name) : NULL;                          \
-        before_setting(runtime);                                                                                        \
-        if (set)                                                                                                        \
-            set(value);                                                                                                 \
-        after_setting(runtime);                                                                                         \
-    }                                                                                                                   \
-    SHIM_EXPORT void name(int value)                                                                                   \
-    {                                                                                                                   \
-        name##_at(__builtin_return_address(0), value);                                                                  \
-    }                                                                                                                   \
-    SHIM_EXPORT void name##_(const int32_t *value)                                                                     \
-    {                                                                                                                   \
-        name##_at(__builtin_return_address(0), *value);                                                                 \
-    }                                                                                                                   \
-    SHIM_EXPORT void name##_8_(const int64_t *value)                                                                   \
-    {                                                                                                                   \
-        name##_at(__builtin_return_address(0), *value > INT32_MAX ? INT32_MAX : (int)*value);                           \
-    }
-
-SETTING(omp_set_nested)
-SETTING(omp_set_max_active_levels)
-
-static void set_schedule_at(void *place, int kind, int chunk)
+SHIM_EXPORT void omp_set_dynamic_8_(const int64_t *on)
 {
-    struct nm_runtime *runtime = nm_runtime_at(place);
-    void (*set)(int, int) = runtime ? (void (*)(int, int))nm_runtime_symbol(runtime, "omp_set_schedule") : NULL;
-    before_setting(runtime);
-    if (set)
-        set(kind, chunk);
-    after_setting(runtime);
-}
-
-SHIM_EXPORT void omp_set_schedule(int kind, int chunk)
-{
-    set_schedule_at(__builtin_return_address(0), kind, chunk);
-}
-
-SHIM_EXPORT void omp_set_schedule_(const int32_t *kind, const int32_t *chunk)
-{
-    set_schedule_at(__builtin_return_address(0), *kind, *chunk);
-}
-
-SHIM_EXPORT void omp_set_schedule_8_(const int32_t *kind, const int64_t *chunk)
-{
-    set_schedule_at(__builtin_return_address(0), *kind, *chunk > INT32_MAX ? INT32_MAX : (int)*chunk);
+    set_dynamic_at(__builtin_return_address(0), *on != 0);
 }

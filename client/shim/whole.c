@@ -6,7 +6,6 @@
 #include "whole.h"
 
 #include <dlfcn.h>
-#include <link.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,20 +41,6 @@ bool nm_whole_is_refused(void)
     return refused != NM_WHY_NONE;
 }
 
-/* Restartable sequences belong to the kernel thread; of all users only the C library is known to do
- * no harm. */
-static int uses_rseq(struct dl_phdr_info *info, size_t size, void *data)
-{
-    (void)size;
-    const char *file = strrchr(info->dlpi_name, '/');
-    file = file ? file + 1 : info->dlpi_name;
-    static const char *const names[] = {"librseq", "libtcmalloc"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strncmp(file, names[i], strlen(names[i])) == 0)
-            *(bool *)data = true;
-    return 0;
-}
-
 /* libgomp's entries that replace the thread's state by one of their own, and the entries of gcc
  * before 4.9. */
 static bool is_unknown(const char *name, uintptr_t address, void *data)
@@ -78,11 +63,9 @@ static enum nm_fold_why look_around(void)
     const char *cancel = getenv("OMP_CANCELLATION");
     if (cancel && (*cancel == 't' || *cancel == 'T' || *cancel == '1' || *cancel == 'y' || *cancel == 'Y'))
         return NM_WHY_CANCEL;
-    bool rseq = false;
-    dl_iterate_phdr(uses_rseq, &rseq);
-    if (rseq)
-        return NM_WHY_RSEQ;
-    return nm_imports_any(is_unknown, NULL) ? NM_WHY_RUNTIME : nm_switch_refused();
+    if (nm_imports_any(is_unknown, NULL))
+        return NM_WHY_RUNTIME;
+    return nm_rseq_may_be_used() ? NM_WHY_RSEQ : nm_switch_refused();
 }
 
 enum nm_fold_why nm_whole_refused(const struct nm_region *region, uint32_t members)
@@ -403,6 +386,8 @@ void nm_whole_run(struct nm_pass *pass)
     nm_fold_run(held_member, run_tasks, pass);
     held.enter(false);
     held.inside = false;
+    if (NM_UNLIKELY(nm_rseq_was_used()))
+        nm_whole_refuse(NM_WHY_RSEQ);
     nm_watch_end();
 }
 

@@ -202,6 +202,10 @@ static inline void nm_nested_end(const struct nm_member *outer)
     nm_member = *outer;
 }
 
+/* rseq.c */
+bool nm_rseq_may_be_used(void);
+bool nm_rseq_was_used(void); /* by the calling thread */
+
 /* gomp_inside.c */
 void nm_gomp_find(struct nm_runtime *runtime, void *handle);
 void nm_gomp_real_barrier(struct nm_runtime *runtime);
@@ -239,6 +243,8 @@ static inline bool nm_kmp_is_outside_of(const struct nm_runtime *runtime)
 {
     return NM_UNLIKELY(atomic_load_explicit(&nm_kmp_outside, memory_order_relaxed)) && nm_kmp_holds(runtime);
 }
+/* Whether a tool or a debugger hears of the runtime's constructs. */
+bool nm_kmp_is_watched(const struct nm_runtime *runtime);
 /* Whether nothing in the process makes it unsafe to hold a team of this runtime open. */
 bool nm_kmp_ready(struct nm_runtime *runtime);
 void nm_kmp_more_loaded(void);

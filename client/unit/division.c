@@ -6,6 +6,7 @@
  */
 #include "../shim/kmp_loops.c"
 
+#include <dlfcn.h>
 #include <stdio.h>
 
 /* The parts of other files that kmp_loops.c needs. There is one runtime, and no team is folded. */
@@ -20,7 +21,6 @@ bool nm_kmp_holds(const struct nm_runtime *r) { return !r; }
 void nm_whole_dissolve(void) {}
 struct nm_runtime *nm_runtime_at(const void *place) { return place ? &runtime : NULL; }
 void *nm_runtime_symbol(const struct nm_runtime *r, const char *name) { return r ? dlsym(RTLD_NEXT, name) : NULL; }
-uintptr_t nm_runtime_base(uintptr_t address) { return address * 0; }
 
 static uint64_t drawn(uint64_t *state)
 {

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 static _Atomic uint64_t counts[MOST];
@@ -193,6 +194,119 @@ static void lets_the_root_go_first(void)
     printf("ok fold: a member that lets the root go first is run by another carrier\n");
 }
 
+/* What a processor's registers keep from one call to the next goes with a context: exception flags,
+ * of double and of long double apart, an exception that is not masked and waits for the next x87
+ * instruction, and the GS base. */
+static volatile long double zero = 0, one = 1;
+
+static void keep_registers(uint32_t number, uint32_t round)
+{
+    static const int kinds[] = {0, FE_DIVBYZERO, FE_INVALID, FE_DIVBYZERO | FE_INVALID};
+    int flags = kinds[(number + round) % 4];
+    volatile long double wide;
+    volatile double narrow;
+    feclearexcept(FE_ALL_EXCEPT);
+    if (flags & FE_DIVBYZERO)
+        wide = one / zero;
+    if (flags & FE_INVALID)
+        narrow = (double)zero / (double)zero;
+    (void)wide, (void)narrow;
+    nm_fold_barrier(nm_context_self);
+    int are = fetestexcept(FE_DIVBYZERO | FE_INVALID | FE_OVERFLOW);
+    if (are != flags)
+        fail("the exception flags", are, flags);
+}
+
+#if defined(__x86_64__)
+static _Atomic uint32_t trapped_in; /* member, plus 1 */
+
+static void traps(int number, siginfo_t *info, void *context)
+{
+    (void)number, (void)info;
+    trapped_in = nm_context_self ? nm_context_self->number + 1 : MOST;
+    ((ucontext_t *)context)->uc_mcontext.fpregs->swd &= 0x7f00;
+}
+
+static void keep_pending(uint32_t number, uint32_t turn)
+{
+    uint16_t usual = 0x37f, unmasked = usual & ~4;
+    trapped_in = 0;
+    nm_fold_barrier(nm_context_self);
+    if (number == turn)
+        __asm__ volatile("fld1\n\tfldz\n\tfdivrp\n\tfstp %%st(0)\n\tfldcw %0" : : "m"(unmasked) : "st");
+    nm_fold_barrier(nm_context_self);
+    if (number != turn)
+        __asm__ volatile("fwait");
+    nm_fold_barrier(nm_context_self);
+    if (number == turn) {
+        if (trapped_in)
+            fail("the member that got another's exception", trapped_in - 1, -1);
+        __asm__ volatile("fwait\n\tfnclex\n\tfldcw %0" : : "m"(usual));
+        if (trapped_in != number + 1)
+            fail("the member that got its exception", (long)trapped_in - 1, number);
+    }
+    nm_fold_barrier(nm_context_self);
+}
+
+static uintptr_t get_gs(void)
+{
+    uintptr_t base;
+    __asm__ volatile("rdgsbase %0" : "=r"(base));
+    return base;
+}
+
+static void set_gs(uintptr_t base)
+{
+    __asm__ volatile("wrgsbase %0" : : "r"(base));
+}
+#else
+static void keep_pending(uint32_t number, uint32_t turn)
+{
+    (void)number, (void)turn;
+}
+
+static uintptr_t get_gs(void)
+{
+    return nm_context_self->number % 2 * (uintptr_t)&zero;
+}
+
+static void set_gs(uintptr_t base)
+{
+    (void)base;
+}
+#endif
+
+static void registers(void *unused, struct nm_context *me)
+{
+    (void)unused;
+    uintptr_t gs = me->number % 2 * (uintptr_t)&zero;
+    set_gs(gs);
+    for (uint32_t round = 0; round < 40; round++)
+        keep_registers(me->number, round / 3);
+    for (uint32_t turn = 0; turn < members; turn++)
+        keep_pending(me->number, turn);
+    if (get_gs() != gs)
+        fail("the GS base", (long)get_gs(), (long)gs);
+    set_gs(0);
+    feclearexcept(FE_ALL_EXCEPT);
+}
+
+static void keeps_registers(uint64_t seed)
+{
+#if defined(__x86_64__)
+    struct sigaction action = {.sa_sigaction = traps, .sa_flags = SA_SIGINFO};
+    sigaction(SIGFPE, &action, NULL);
+#endif
+    for (int i = 0; i < 20; i++) {
+        members = 2 + (uint32_t)i % 5;
+        open_shaken(seed + (uint64_t)i);
+        for (int j = 0; j < 5; j++)
+            run_region(registers, NULL);
+        dissolve_shaken();
+    }
+    printf("ok fold: exception flags, pending exceptions and the GS base go with a context\n");
+}
+
 static void join_and_leave(void)
 {
     for (members = 2; members <= 9; members += 7) {
@@ -334,6 +448,7 @@ int main(int argc, char **argv)
     comes_last();
     lets_the_root_go_first();
     recalled(0.5, argc > 2 ? strtoull(argv[2], NULL, 10) : 1);
+    keeps_registers(argc > 2 ? strtoull(argv[2], NULL, 10) : 1);
     stress(argc > 1 ? strtod(argv[1], NULL) : 2.0, argc > 2 ? strtoull(argv[2], NULL, 10) : 1);
     return 0;
 }
