@@ -3,6 +3,7 @@
  * The state of the held team belongs to the primary root thread. State that other threads may read
  * is atomic.
  */
+#include "../fold/kernel.h"
 #include "whole.h"
 
 #include <dlfcn.h>
@@ -16,10 +17,13 @@ __thread struct nm_member nm_member;
 static _Atomic uint32_t refused; /* enum nm_fold_why; holds for the rest of the process */
 static _Atomic bool settings_changed;
 static _Atomic bool looked; /* everything that is loaded has been looked at */
+static _Atomic uint64_t root_blocks; /* signals, as of the latest decision to fold in the middle of a region */
+static _Atomic uint64_t left_to_others; /* signals that the root has once blocked so that another thread takes them */
 
 _Atomic bool nm_whole_open_now;
 static struct held {
     bool inside; /* a region of the program is running in it */
+    bool masks_differ; /* its root leaves signals to the others */
     struct nm_runtime *runtime;
     uint32_t members, flags;
     void (*enter)(bool); /* the runtime's state for inside or outside of a region */
@@ -112,6 +116,8 @@ enum nm_fold_why nm_whole_refused(const struct nm_region *region, uint32_t membe
         return NM_WHY_RUNTIME;
     if (members > NM_FOLD_MEMBERS)
         return NM_WHY_SIZE;
+    if (NM_UNLIKELY(left_to_others) && !nm_whole_is_held() && left_to_others & nm_blocked_signals())
+        return NM_WHY_OTHER;
     return nm_helper_runs() ? NM_WHY_NONE : NM_WHY_HELPER;
 }
 
@@ -152,6 +158,13 @@ void nm_pass_change(struct nm_member *member, struct nm_pass *pass)
         member->joined = true;
     }
     member->real = real;
+    if (!real && nm_self.root == NM_PRIMARY)
+        nm_signals_follow();
+    uint64_t left = real ? 0 : root_blocks & ~nm_fold_carrier(nm_context_self->number)->signals & nm_all_signals();
+    if (NM_UNLIKELY(left != 0)) {
+        left_to_others |= left;
+        nm_whole_own_thread();
+    }
 }
 
 /* The number of processors for the team from here on. A decision for fewer is adopted one barrier
@@ -187,6 +200,7 @@ void nm_pass_look(struct nm_member *member, struct nm_pass *pass)
         if (!member->joined && ((uint32_t)pass->runtime->get_num_threads() != pass->members ||
                                 nm_whole_is_held() || !nm_fold_prepare(pass->members, count)))
             return;
+        root_blocks = nm_blocked_signals();
         nm_watch_allow(count, nm_client.flags & NM_FLAG_SHARED);
         if (!nm_watch_begin(&pass->region->fold))
             return;
@@ -256,7 +270,8 @@ void nm_whole_own_thread(void)
 {
     struct nm_context *me = nm_context_self;
     struct nm_pass *pass = nm_member.pass;
-    if (!me)
+    /* In sequential code the root is there anyway. */
+    if (!me || (nm_whole_is_held() && !held.inside))
         return;
     if (!me->home && !(pass && nm_member.real)) {
         nm_watch_give_back(NM_WHY_OTHER);
@@ -264,6 +279,19 @@ void nm_whole_own_thread(void)
     }
     /* Also if the root has been sent home already: it may not be there yet. */
     nm_fold_go_home(me);
+}
+
+void nm_whole_masks(void)
+{
+    uint64_t left = nm_self.root == NM_PRIMARY && nm_fold_is_open() ? nm_fold_left_to_others() : 0;
+    if (NM_LIKELY(left == 0))
+        return;
+    left_to_others |= left;
+    held.masks_differ = true;
+    nm_whole_dissolve();
+    /* Inside of a region: there they take their signals. */
+    for (uint32_t i = 1; nm_fold_is_open() && i < nm_fold_members(); i++)
+        nm_fold_send_home(i);
 }
 
 static void thread_ends(void *unused)
@@ -295,9 +323,12 @@ bool nm_whole_open(struct nm_runtime *runtime, uint32_t members, uint32_t flags,
         return false;
     settings_changed = false;
     dissolve_at_thread_end();
+    nm_signals_follow();
     if (!nm_fold_open(members, count, enter, argument))
         return false;
-    held = (struct held){false, runtime, members, flags, inside};
+    uint64_t left = nm_fold_left_to_others();
+    left_to_others |= left;
+    held = (struct held){false, left != 0, runtime, members, flags, inside};
     nm_whole_open_now = true;
     nm_watch_allow(count, nm_client.flags & NM_FLAG_SHARED);
     nm_watch_say(NM_FOLD_USER, NM_WHY_NONE, members);
@@ -324,6 +355,10 @@ static void held_member(void *argument, struct nm_context *me)
 void nm_whole_run(struct nm_pass *pass)
 {
     pass->held = true;
+    if (NM_UNLIKELY(held.masks_differ) && pass->region->fold.rest == 0) {
+        pass->region->fold.rest = 1;
+        pass->region->fold.because = NM_WHY_OTHER;
+    }
     pass->begins_real = !nm_watch_begin(&pass->region->fold);
     if (NM_UNLIKELY(pass->begins_real != pass->region->by_kernel))
         say_library(pass, pass->begins_real, pass->begins_real ? pass->region->fold.because : NM_WHY_NONE);
@@ -333,6 +368,8 @@ void nm_whole_run(struct nm_pass *pass)
     held.enter(false);
     held.inside = false;
     nm_watch_end();
+    if (NM_UNLIKELY(held.masks_differ))
+        nm_whole_dissolve();
 }
 
 void nm_whole_dissolve(void)

@@ -78,6 +78,12 @@ static inline bool nm_whole_is_held(void)
 }
 /* A member of a folded team is about to do something that belongs to its own kernel thread. */
 void nm_whole_own_thread(void);
+/* The caller's signal mask may have changed: what the root leaves to other threads must reach
+ * them. */
+void nm_whole_masks(void);
+
+/* signals.c: from now on signals of the process go to the root. */
+void nm_signals_follow(void);
 
 /* The runtime may run the region as it is: its team is not folded, and cannot be folded before its
  * end. A quick plan belongs to the primary root outside of other regions. */
