@@ -81,7 +81,8 @@ static void handle(int number, siginfo_t *info, void *interrupted)
         return;
     struct action action = action_of(number);
     if (action.flags & SA_RESETHAND) {
-        struct sigaction usual = {.sa_handler = SIG_DFL};
+        struct sigaction usual = {.sa_handler = SIG_DFL, .sa_flags = action.flags};
+        memcpy(&usual.sa_mask, &action.mask, sizeof action.mask);
         real_sigaction(number, &usual, NULL);
     }
     nm_restore_signals(word_of(&at->uc_sigmask) | action.mask | (action.flags & SA_NODEFER ? 0 : 1ull << (number - 1)));
