@@ -450,6 +450,9 @@ bool nm_fold_takes(int signal, siginfo_t *info, ucontext_t *interrupted)
     uint64_t *mask = (uint64_t *)(void *)&interrupted->uc_sigmask;
     if (*mask & ~carrier->signals || is_on_alternate_stack(&interrupted->uc_stack))
         return false;
+    /* A child after vfork, or at the very beginning of fork, seems to be what its parent is. */
+    if (nm_raw(SYS_gettid, 0, 0, 0, 0) != carrier->tid)
+        return false;
     team.signalled = true; /* no other carrier claims the root from here on */
     if (team.contexts[0].runner > 1 ||
         nm_raw(SYS_rt_tgsigqueueinfo, nm_raw(SYS_getpid, 0, 0, 0, 0), carrier->tid, signal, (long)info) != 0) {
