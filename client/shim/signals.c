@@ -37,6 +37,8 @@ static struct entry {
     struct action action;
 } entries[SIGNALS];
 
+static _Atomic uint64_t root_blocks; /* as of the latest call of nm_signals_follow */
+static _Atomic uint64_t left_to_others; /* signals that the root has once blocked so that another thread takes them */
 static atomic_flag writing = ATOMIC_FLAG_INIT;
 static _Atomic bool follows;
 
@@ -120,6 +122,7 @@ static void in_child(void)
 
 void nm_signals_follow(void)
 {
+    root_blocks = nm_blocked_signals();
     if (NM_LIKELY(follows))
         return;
     int saved = errno;
@@ -155,6 +158,25 @@ SHIM_EXPORT int sigaction(int number, const struct sigaction *new, struct sigact
 SHIM_EXPORT int __sigaction(int number, const struct sigaction *new, struct sigaction *old)
 {
     return sigaction(number, new, old);
+}
+
+bool nm_signals_differ(void)
+{
+    uint64_t left = nm_fold_left_to_others();
+    left_to_others |= left;
+    return left != 0;
+}
+
+bool nm_signals_left_to_others(void)
+{
+    return NM_UNLIKELY(left_to_others) && left_to_others & nm_blocked_signals();
+}
+
+bool nm_signals_are_left_to(uint32_t number)
+{
+    uint64_t left = root_blocks & ~nm_fold_carrier(number)->signals & nm_all_signals();
+    left_to_others |= left;
+    return left != 0;
 }
 
 typedef void (*handler_fn)(int);

@@ -3,7 +3,6 @@
  * The state of the held team belongs to the primary root thread. State that other threads may read
  * is atomic.
  */
-#include "../fold/kernel.h"
 #include "whole.h"
 
 #include <dlfcn.h>
@@ -17,8 +16,6 @@ __thread struct nm_member nm_member;
 static _Atomic uint32_t refused; /* enum nm_fold_why; holds for the rest of the process */
 static _Atomic bool settings_changed;
 static _Atomic bool looked; /* everything that is loaded has been looked at */
-static _Atomic uint64_t root_blocks; /* signals, as of the latest decision to fold in the middle of a region */
-static _Atomic uint64_t left_to_others; /* signals that the root has once blocked so that another thread takes them */
 
 _Atomic bool nm_whole_open_now;
 static struct held {
@@ -116,7 +113,7 @@ enum nm_fold_why nm_whole_refused(const struct nm_region *region, uint32_t membe
         return NM_WHY_RUNTIME;
     if (members > NM_FOLD_MEMBERS)
         return NM_WHY_SIZE;
-    if (NM_UNLIKELY(left_to_others) && !nm_whole_is_held() && left_to_others & nm_blocked_signals())
+    if (!nm_whole_is_held() && nm_signals_left_to_others())
         return NM_WHY_OTHER;
     return nm_helper_runs() ? NM_WHY_NONE : NM_WHY_HELPER;
 }
@@ -158,13 +155,8 @@ void nm_pass_change(struct nm_member *member, struct nm_pass *pass)
         member->joined = true;
     }
     member->real = real;
-    if (!real && nm_self.root == NM_PRIMARY)
-        nm_signals_follow();
-    uint64_t left = real ? 0 : root_blocks & ~nm_fold_carrier(nm_context_self->number)->signals & nm_all_signals();
-    if (NM_UNLIKELY(left != 0)) {
-        left_to_others |= left;
+    if (!real && nm_signals_are_left_to(nm_context_self->number))
         nm_whole_own_thread();
-    }
 }
 
 /* The number of processors for the team from here on. A decision for fewer is adopted one barrier
@@ -200,7 +192,7 @@ void nm_pass_look(struct nm_member *member, struct nm_pass *pass)
         if (!member->joined && ((uint32_t)pass->runtime->get_num_threads() != pass->members ||
                                 nm_whole_is_held() || !nm_fold_prepare(pass->members, count)))
             return;
-        root_blocks = nm_blocked_signals();
+        nm_signals_follow();
         nm_watch_allow(count, nm_client.flags & NM_FLAG_SHARED);
         if (!nm_watch_begin(&pass->region->fold))
             return;
@@ -283,10 +275,8 @@ void nm_whole_own_thread(void)
 
 void nm_whole_masks(void)
 {
-    uint64_t left = nm_self.root == NM_PRIMARY && nm_fold_is_open() ? nm_fold_left_to_others() : 0;
-    if (NM_LIKELY(left == 0))
+    if (nm_self.root != NM_PRIMARY || !nm_fold_is_open() || !nm_signals_differ())
         return;
-    left_to_others |= left;
     held.masks_differ = true;
     nm_whole_dissolve();
     /* Inside of a region: there they take their signals. */
@@ -326,9 +316,7 @@ bool nm_whole_open(struct nm_runtime *runtime, uint32_t members, uint32_t flags,
     nm_signals_follow();
     if (!nm_fold_open(members, count, enter, argument))
         return false;
-    uint64_t left = nm_fold_left_to_others();
-    left_to_others |= left;
-    held = (struct held){false, left != 0, runtime, members, flags, inside};
+    held = (struct held){false, nm_signals_differ(), runtime, members, flags, inside};
     nm_whole_open_now = true;
     nm_watch_allow(count, nm_client.flags & NM_FLAG_SHARED);
     nm_watch_say(NM_FOLD_USER, NM_WHY_NONE, members);
