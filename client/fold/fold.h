@@ -9,9 +9,9 @@
  * moment.
  *
  * The root context, number 0, runs on its own carrier, except in regions that have been given back:
- * outside regions the program must be on its own kernel thread. That thread takes signals; the
- * others take none, so that no handler runs beside the thread whose thread-local storage it sees. A
- * context that is *at home* is run by its own carrier only, and takes its signals.
+ * outside regions the program must be on its own kernel thread. That thread takes signals, and hands
+ * them to the root if it runs another context (nm_fold_takes); the others take none. A context that
+ * is *at home* is run by its own carrier only, and takes its signals.
  *
  * There is one team in a process. team.c owns its state and knows no runtime. The adapters
  * (shim/gomp_*.c, shim/kmp_*.c) carry each construct out, and watch.c decides when a team is given
@@ -23,8 +23,10 @@
 #include "page.h"
 #include "switch.h"
 
+#include <signal.h>
 #include <stdbool.h>
 #include <sys/types.h>
+#include <ucontext.h>
 
 #define NM_FOLD_MEMBERS 1024u /* largest team */
 
@@ -40,6 +42,7 @@ struct nm_context {
     struct nm_carrier *_Atomic carrier; /* the carrier that runs it or ran it last */
     uint32_t number;
     _Atomic bool home;        /* only its own carrier may run it */
+    _Atomic bool inside;      /* it is in the scheduler, and must come out by itself */
 } __attribute__((aligned(128)));
 
 /* A kernel thread that runs the team's contexts. That thread writes it, except `call`. */
@@ -101,6 +104,17 @@ bool nm_fold_send_all_home(struct nm_context *me, uint64_t patience_ns);
 /* Sends a signal to another context alone: its own kernel thread handles the signal, while it runs
  * that context. Returns 0 or an error number. From any thread. */
 int nm_fold_signal(uint32_t member, int number);
+/* A handler of `signal` asks, on the kernel thread that the signal has come to, and with all signals
+ * blocked that can be. True: the signal was for the root, who handles it, and the caller returns to
+ * what was `interrupted`. False: it is to be handled here. */
+bool nm_fold_takes(int signal, siginfo_t *info, ucontext_t *interrupted);
+/* Whether the root blocks signals now that another thread of the team does not, so that the program
+ * means that one to handle them. On the root's kernel thread. */
+uint64_t nm_fold_left_to_others(void);
+/* Keeps a context of the team that comes between others from being taken off its carrier by a
+ * signal. False: it need not be let go. */
+bool nm_fold_hold(void);
+void nm_fold_let_go(void);
 /* Any carrier may run the context again, unless it has been sent a signal meanwhile. First goes
  * home for what it was sent before. */
 void nm_fold_leave_home(struct nm_context *me);

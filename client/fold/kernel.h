@@ -66,15 +66,22 @@ static inline uint64_t nm_vdso_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Blocks the signals that a carrier must not take, because its thread is not the one that it seems
- * to be. Signals about the instruction that it executes, and the C library's own two, cannot be put
- * off. */
-static inline NM_ON_ANY_STACK uint64_t nm_block_signals(void)
+/* Signals that can be put off. Those about the instruction that a thread executes, and the C
+ * library's own two, cannot. */
+static inline NM_ON_ANY_STACK uint64_t nm_all_signals(void)
 {
     static const int kept[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT, 32, 33};
-    uint64_t mask = ~0ull, before = 0;
+    uint64_t mask = ~0ull;
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
         mask &= ~(1ull << (kept[i] - 1));
+    return mask;
+}
+
+/* Blocks the signals that a carrier must not take, because its thread is not the one that it seems
+ * to be. Returns what was blocked before. */
+static inline NM_ON_ANY_STACK uint64_t nm_block_signals(void)
+{
+    uint64_t mask = nm_all_signals(), before = 0;
     nm_raw(SYS_rt_sigprocmask, SIG_BLOCK, (long)&mask, (long)&before, 8);
     return before;
 }
@@ -82,6 +89,13 @@ static inline NM_ON_ANY_STACK uint64_t nm_block_signals(void)
 static inline void nm_restore_signals(uint64_t mask)
 {
     nm_raw(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0, 8);
+}
+
+static inline uint64_t nm_blocked_signals(void)
+{
+    uint64_t mask = 0;
+    nm_raw(SYS_rt_sigprocmask, SIG_BLOCK, 0, (long)&mask, 8);
+    return mask;
 }
 
 /* Sends one thread of the process a signal. Returns 0 or an error number. */

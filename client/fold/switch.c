@@ -101,6 +101,11 @@ void *nm_switch_stack(void *top, void (*entry)(void *), void *argument)
     return at;
 }
 
+bool nm_switch_is_at(uintptr_t address)
+{
+    return address >= (uintptr_t)nm_switch && address < (uintptr_t)nm_switch_begin;
+}
+
 uintptr_t nm_thread_pointer(void)
 {
     uintptr_t value;
@@ -182,6 +187,11 @@ void *nm_switch_stack(void *top, void (*entry)(void *), void *argument)
     return at;
 }
 
+bool nm_switch_is_at(uintptr_t address)
+{
+    return address >= (uintptr_t)nm_switch && address < (uintptr_t)nm_switch_begin;
+}
+
 uintptr_t nm_thread_pointer(void)
 {
     uintptr_t value;
@@ -210,6 +220,12 @@ void *nm_switch_stack(void *top, void (*entry)(void *), void *argument)
     (void)entry;
     (void)argument;
     return top;
+}
+
+bool nm_switch_is_at(uintptr_t address)
+{
+    (void)address;
+    return false;
 }
 
 uintptr_t nm_thread_pointer(void)

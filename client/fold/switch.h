@@ -27,6 +27,9 @@ void *nm_switch_stack(void *top, void (*entry)(void *), void *argument) __attrib
  * the thread pointer, and nothing else would have to be switched with it. */
 enum nm_fold_why nm_switch_refused(void) __attribute__((visibility("hidden")));
 
+/* Whether an instruction of nm_switch is at this address. */
+bool nm_switch_is_at(uintptr_t address) __attribute__((visibility("hidden")));
+
 uintptr_t nm_thread_pointer(void) __attribute__((visibility("hidden")));
 
 #endif

@@ -21,6 +21,19 @@
  * elsewhere. So code that runs on a parking stack makes system calls by itself and touches nothing
  * thread-local, not even errno. Carriers other than the root's block all signals but those about
  * the instruction that they execute.
+ *
+ * Signals for the process come to the root's kernel thread whatever it runs, because blocking them
+ * for each switch would cost two system calls. The shim's handler asks nm_fold_takes first. If it
+ * has interrupted another context, then `signalled` rises, the signal is sent once more to the same
+ * kernel thread, now blocked there, and the context is left for the root from within the handler:
+ * when the root runs, signals are let in as always, and it handles this one on its own stack, with
+ * the program's own action. The interrupted context waits on its stack like one that has yielded.
+ * Any carrier may run it on; it then returns from the handler with the mask and the alternate stack
+ * of that carrier. A context that is in the scheduler (`inside`) is not left like that: it goes on,
+ * and lets the root go first where it comes out or looks for another context. A lock that an
+ * interrupted context holds is nothing new: the root waits for it, and the watcher gives the team
+ * back. Where the root runs elsewhere, which only a team that has been given back allows, or where
+ * the handler has a stack of its own, the signal is handled in the context that it has come to.
  */
 #include "client.h"
 #include "fold.h"
@@ -54,6 +67,7 @@ static struct team {
     uint32_t members;
     _Atomic bool open, dissolving;
     _Atomic bool roams; /* any carrier may run the root */
+    _Atomic bool signalled; /* the root is to run on its own carrier, for a signal */
     struct nm_root root;
     bool complete; /* the root's member has arrived */
     _Atomic uint32_t joined; /* futex: threads that have arrived */
@@ -89,7 +103,7 @@ static inline NM_ON_ANY_STACK bool may_run(const struct nm_carrier *carrier, con
 {
     if (carrier->number == context->number)
         return true;
-    if (context->number == 0 && !atomic_load_explicit(&team.roams, memory_order_relaxed))
+    if (context->number == 0 && (!atomic_load_explicit(&team.roams, memory_order_relaxed) || atomic_load(&team.signalled)))
         return false;
     return !context->home && !atomic_load_explicit(&team.dissolving, memory_order_relaxed);
 }
@@ -98,7 +112,10 @@ static inline NM_ON_ANY_STACK bool may_run(const struct nm_carrier *carrier, con
  * takes the thread's signals. */
 static inline NM_ON_ANY_STACK bool is_wanted(const struct nm_carrier *carrier, const struct nm_context *context)
 {
-    return is_ready(context) || (context->home && carrier->number == context->number);
+    if (is_ready(context))
+        return true;
+    return carrier->number == context->number &&
+           (context->home || (context->number == 0 && atomic_load_explicit(&team.signalled, memory_order_relaxed)));
 }
 
 /* After a sequentially consistent store that has made a context ready. */
@@ -247,7 +264,10 @@ static NM_ON_ANY_STACK void sleep_by_the_bell(const struct nm_carrier *carrier, 
 
 static NM_ON_ANY_STACK void block_carrier(struct nm_carrier *carrier)
 {
-    carrier->signals = nm_block_signals();
+    uint64_t before = nm_block_signals();
+    if (carrier->blocks)
+        return; /* a signal has come just before, see nm_fold_takes */
+    carrier->signals = before;
     carrier->blocks = true;
 }
 
@@ -293,7 +313,7 @@ static inline bool takes_signals(const struct nm_carrier *carrier, const struct 
 {
     if (carrier->number == context->number)
         return carrier->number == 0 || context->home;
-    return carrier->number == 0 && !team.contexts[0].home;
+    return carrier->number == 0 && !team.contexts[0].home && !atomic_load_explicit(&team.signalled, memory_order_relaxed);
 }
 
 /* The root, run by its own carrier. */
@@ -320,6 +340,8 @@ static inline void runs_again(struct nm_context *me)
     if (is_root_on_own(me, carrier))
         nm_root_comes(&team.root);
     if (NM_UNLIKELY(carrier->blocks) && takes_signals(carrier, me)) {
+        if (is_root_on_own(me, carrier))
+            team.signalled = false;
         carrier->blocks = false;
         nm_restore_signals(carrier->signals);
     }
@@ -340,6 +362,126 @@ static void leave_for(struct nm_context *me, struct nm_context *next)
     count_switch(carrier);
     nm_switch(&me->sp, next->sp, next->tls, &me->runner);
     runs_again(me);
+}
+
+/* The root is wanted for a signal: runs it in the place of the caller, who goes on afterwards. */
+static __attribute__((noinline)) void let_root_first(struct nm_context *me)
+{
+    struct nm_context *root = &team.contexts[0];
+    do {
+        atomic_store_explicit(&me->inside, true, memory_order_relaxed);
+        atomic_signal_fence(memory_order_seq_cst);
+        struct nm_carrier *carrier = me->carrier;
+        if (me == root || carrier->number != 0) {
+            atomic_store_explicit(&me->inside, false, memory_order_relaxed);
+            return;
+        }
+        if (team.signalled && claim(carrier, root)) {
+            leave_for(me, root);
+        } else if (team.signalled) {
+            team.signalled = false; /* it runs elsewhere: the signal is handled here */
+            runs_again(me);
+        }
+        atomic_signal_fence(memory_order_seq_cst);
+        atomic_store_explicit(&me->inside, false, memory_order_relaxed);
+        atomic_signal_fence(memory_order_seq_cst);
+    } while (atomic_load_explicit(&team.signalled, memory_order_relaxed));
+}
+
+/* A context comes into the scheduler, and leaves it. */
+static inline void come_in(struct nm_context *me)
+{
+    atomic_store_explicit(&me->inside, true, memory_order_relaxed);
+    atomic_signal_fence(memory_order_seq_cst);
+}
+
+static inline void go_out(struct nm_context *me)
+{
+    atomic_signal_fence(memory_order_seq_cst);
+    atomic_store_explicit(&me->inside, false, memory_order_relaxed);
+    atomic_signal_fence(memory_order_seq_cst);
+    if (NM_UNLIKELY(atomic_load_explicit(&team.signalled, memory_order_relaxed)))
+        let_root_first(me);
+}
+
+bool nm_fold_hold(void)
+{
+    struct nm_context *me = nm_context_self;
+    if (!me || me->inside)
+        return false;
+    come_in(me);
+    return true;
+}
+
+void nm_fold_let_go(void)
+{
+    go_out(nm_context_self);
+}
+
+static uintptr_t instruction_of(const ucontext_t *interrupted)
+{
+#if defined(__x86_64__)
+    return (uintptr_t)interrupted->uc_mcontext.gregs[REG_RIP];
+#elif defined(__aarch64__)
+    return (uintptr_t)interrupted->uc_mcontext.pc;
+#else
+    (void)interrupted;
+    return 0;
+#endif
+}
+
+static bool is_on_alternate_stack(const stack_t *stack)
+{
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+    return !(stack->ss_flags & SS_DISABLE) && here - (uintptr_t)stack->ss_sp < stack->ss_size;
+}
+
+bool nm_fold_takes(int signal, siginfo_t *info, ucontext_t *interrupted)
+{
+    struct nm_context *me = nm_context_self, *root = &team.contexts[0];
+    struct nm_carrier *carrier = &team.carriers[0];
+    if (!me || !atomic_load_explicit(&team.open, memory_order_relaxed))
+        return false;
+    bool inside = me->inside;
+    /* On its way from the root to another context the carrier has the root's thread pointer on the
+     * other one's stack. */
+    if (me == root ? !inside || !nm_switch_is_at(instruction_of(interrupted)) : me->carrier != carrier)
+        return false;
+    /* Its first word; the kernel knows no others. A context with more signals blocked than the root
+     * is in a handler itself. */
+    uint64_t *mask = (uint64_t *)(void *)&interrupted->uc_sigmask;
+    if (*mask & ~carrier->signals || is_on_alternate_stack(&interrupted->uc_stack))
+        return false;
+    /* A child after vfork, or at the very beginning of fork, seems to be what its parent is. */
+    if (nm_raw(SYS_gettid, 0, 0, 0, 0) != carrier->tid)
+        return false;
+    team.signalled = true; /* no other carrier claims the root from here on */
+    if (team.contexts[0].runner > 1 ||
+        nm_raw(SYS_rt_tgsigqueueinfo, nm_raw(SYS_getpid, 0, 0, 0, 0), carrier->tid, signal, (long)info) != 0) {
+        team.signalled = false;
+        return false;
+    }
+    carrier->signals = *mask;
+    carrier->blocks = true;
+    *mask |= nm_all_signals();
+    if (inside) {
+        call(carrier);
+        return true;
+    }
+    let_root_first(me);
+    /* Perhaps on another carrier. */
+    *mask = nm_block_signals();
+    nm_raw(SYS_sigaltstack, 0, (long)&interrupted->uc_stack, 0, 0);
+    return true;
+}
+
+uint64_t nm_fold_left_to_others(void)
+{
+    uint64_t all = nm_all_signals(), others = 0;
+    team.carriers[0].signals = nm_blocked_signals();
+    for (uint32_t i = 1; i < team.members; i++)
+        others |= ~team.carriers[i].signals;
+    return team.carriers[0].signals & others & all;
 }
 
 static void leave_for_parking(struct nm_context *me, struct nm_carrier *carrier)
@@ -462,7 +604,10 @@ static bool meet(struct nm_context *me, uint32_t wait, bool may_be_recalled)
 
 bool nm_fold_barrier(struct nm_context *me)
 {
-    return meet(me, 1, true);
+    come_in(me);
+    bool met = meet(me, 1, true);
+    go_out(me);
+    return met;
 }
 
 void nm_fold_recall(void)
@@ -474,22 +619,29 @@ void nm_fold_recall(void)
 
 bool nm_fold_yield(struct nm_context *me)
 {
+    if (me->inside)
+        return false; /* a handler, which the root runs while it waits */
+    come_in(me);
     struct nm_carrier *carrier = me->carrier;
     /* In turn, whichever carrier ran them before: so the context that `me` waits for comes, too. */
     struct nm_context *next = works(carrier) && !me->home ? find_among(carrier, false) : NULL;
-    if (!next)
-        return false;
-    leave_for(me, next);
-    return true;
+    if (next)
+        leave_for(me, next);
+    go_out(me);
+    return next != NULL;
 }
 
 void nm_fold_go_home(struct nm_context *me)
 {
+    bool inside = me->inside;
+    come_in(me);
     me->home = true;
     if (me->carrier->number != me->number)
         suspend(me);
     else
         runs_again(me);
+    if (!inside)
+        go_out(me);
 }
 
 void nm_fold_send_home(uint32_t number)
@@ -599,7 +751,7 @@ bool nm_fold_prepare(uint32_t members, uint32_t limit)
     team.recalled = team.generation - 1; /* not the first meeting of this team */
     team.arrived = 0;
     team.sleepers = 0;
-    team.dissolving = team.roams = false;
+    team.dissolving = team.roams = team.signalled = false;
     team.root = (struct nm_root){.runs = true};
     team.joined = 0;
     for (uint32_t i = 0; i < members; i++) {
@@ -607,7 +759,7 @@ bool nm_fold_prepare(uint32_t members, uint32_t limit)
         struct nm_carrier *carrier = &team.carriers[i];
         context->number = carrier->number = carrier->last = i;
         context->carrier = carrier;
-        context->home = false;
+        context->home = context->inside = false;
         carrier->call = 0;
         carrier->blocks = false;
         carrier->evicted = carrier->left = 0;
@@ -627,6 +779,8 @@ static struct nm_context *enrol(uint32_t number)
     carrier->sp = nm_switch_stack(carrier->stack + PARKING_BYTES, park, carrier);
     if (number != 0)
         block_carrier(carrier);
+    else
+        carrier->signals = nm_blocked_signals();
     nm_context_self = context;
     return context;
 }
@@ -705,8 +859,12 @@ static void root_member(void)
 static void run(struct nm_context *me)
 {
     uint32_t wait = me->number == 0 ? 1 : 2;
-    if (!meet(me, wait, team.work(team.argument, me))) {
+    bool may_be_recalled = team.work(team.argument, me);
+    come_in(me);
+    if (!meet(me, wait, may_be_recalled)) {
+        go_out(me);
         team.run_instead(team.argument);
+        come_in(me);
         meet(me, wait, false);
     }
     /* Outside of regions the root runs on its own kernel thread. */
@@ -721,6 +879,7 @@ void nm_fold_member(uint32_t number)
         return;
     }
     struct nm_context *me = enrol(number);
+    come_in(me);
     atomic_store_explicit(&me->turn, atomic_load(&team.generation) + 1, memory_order_relaxed);
     if (atomic_fetch_add(&team.joined, 1) + 2 == team.members)
         nm_wake(&team.joined);
@@ -729,8 +888,10 @@ void nm_fold_member(uint32_t number)
     leave_for_parking(me, me->carrier);
     if (!is_ready(me))
         suspend(me); /* it has been sent home before the first region */
-    while (!atomic_load_explicit(&team.dissolving, memory_order_acquire))
+    while (!atomic_load_explicit(&team.dissolving, memory_order_acquire)) {
+        go_out(me);
         run(me);
+    }
     withdraw(me);
 }
 
@@ -741,6 +902,7 @@ void nm_fold_run(bool (*work)(void *, struct nm_context *), void (*recalled)(voi
     team.argument = argument;
     open_turn(atomic_load_explicit(&team.generation, memory_order_relaxed) + 1);
     run(&team.contexts[0]);
+    go_out(&team.contexts[0]);
 }
 
 void nm_fold_limit(uint32_t limit)

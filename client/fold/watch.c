@@ -79,11 +79,15 @@ void nm_watch_give_back(enum nm_fold_why why)
     if (nm_fold_generation() - refolded_at > SETTLED_MEETINGS)
         within = 0;
     uint8_t times = within < 12 ? ++within : within;
+    /* A member that was taken off its carrier in between would leave the team folded for ever. */
+    bool held = nm_fold_hold();
     because = (uint8_t)why;
     meetings_to_refold = 1u << times;
     given_back = true;
     unfolds++;
     apply();
+    if (held)
+        nm_fold_let_go();
 }
 
 void nm_watch_remember(void)

@@ -43,8 +43,6 @@ static inline void own_thread(void)
         return REAL(name) arguments;                                                                                    \
     }
 
-ABOUT_THREAD(int, pthread_sigmask, (int how, const sigset_t *set, sigset_t *before), (how, set, before))
-ABOUT_THREAD(int, sigprocmask, (int how, const sigset_t *set, sigset_t *before), (how, set, before))
 ABOUT_THREAD(int, sigaltstack, (const stack_t *stack, stack_t *before), (stack, before))
 ABOUT_THREAD(int, sigsuspend, (const sigset_t *set), (set))
 ABOUT_THREAD(int, sigwait, (const sigset_t *set, int *number), (set, number))

@@ -19,6 +19,7 @@ static _Atomic bool looked; /* everything that is loaded has been looked at */
 _Atomic bool nm_whole_open_now;
 static struct held {
     bool inside; /* a region of the program is running in it */
+    bool masks_differ; /* its root leaves signals to the others */
     struct nm_runtime *runtime;
     uint32_t members, flags;
     void (*enter)(bool); /* the runtime's state for inside or outside of a region */
@@ -84,6 +85,8 @@ enum nm_fold_why nm_whole_refused(const struct nm_region *region, uint32_t membe
         return NM_WHY_RUNTIME;
     if (members > NM_FOLD_MEMBERS)
         return NM_WHY_SIZE;
+    if (!nm_whole_is_held() && nm_signals_left_to_others())
+        return NM_WHY_OTHER;
     return nm_helper_runs() ? NM_WHY_NONE : NM_WHY_HELPER;
 }
 
@@ -124,6 +127,8 @@ void nm_pass_change(struct nm_member *member, struct nm_pass *pass)
         member->joined = true;
     }
     member->real = real;
+    if (!real && nm_signals_are_left_to(nm_context_self->number))
+        nm_whole_own_thread();
 }
 
 /* The number of processors for the team from here on. A decision for fewer is adopted one barrier
@@ -159,6 +164,7 @@ void nm_pass_look(struct nm_member *member, struct nm_pass *pass)
         if (!member->joined && ((uint32_t)pass->runtime->get_num_threads() != pass->members ||
                                 nm_whole_is_held() || !nm_fold_prepare(pass->members, count)))
             return;
+        nm_signals_follow();
         nm_watch_allow(count, nm_client.flags & NM_FLAG_SHARED);
         if (!nm_watch_begin(&pass->region->fold))
             return;
@@ -259,7 +265,8 @@ void nm_whole_own_thread(void)
 {
     struct nm_context *me = nm_context_self;
     struct nm_pass *pass = nm_member.pass;
-    if (!me)
+    /* In sequential code the root is there anyway. */
+    if (!me || (nm_whole_is_held() && !held.inside))
         return;
     if (!me->home && !(pass && nm_member.real)) {
         nm_watch_give_back(NM_WHY_OTHER);
@@ -267,6 +274,17 @@ void nm_whole_own_thread(void)
     }
     /* Also if the root has been sent home already: it may not be there yet. */
     nm_fold_go_home(me);
+}
+
+void nm_whole_masks(void)
+{
+    if (nm_self.root != NM_PRIMARY || !nm_fold_is_open() || !nm_signals_differ())
+        return;
+    held.masks_differ = true;
+    nm_whole_dissolve();
+    /* Inside of a region: there they take their signals. */
+    for (uint32_t i = 1; nm_fold_is_open() && i < nm_fold_members(); i++)
+        nm_fold_send_home(i);
 }
 
 static void thread_ends(void *unused)
@@ -332,9 +350,10 @@ bool nm_whole_open(struct nm_runtime *runtime, uint32_t members, uint32_t flags,
         return false;
     settings_changed = false;
     dissolve_at_thread_end();
+    nm_signals_follow();
     if (!nm_fold_open(members, count, enter, argument))
         return false;
-    held = (struct held){false, runtime, members, flags, inside};
+    held = (struct held){false, nm_signals_differ(), runtime, members, flags, inside};
     nm_whole_open_now = true;
     nm_watch_allow(count, nm_client.flags & NM_FLAG_SHARED);
     nm_watch_say(NM_FOLD_USER, NM_WHY_NONE, members);
@@ -375,6 +394,10 @@ void nm_whole_run(struct nm_pass *pass)
 {
     pass->held = true;
     lives.regions++;
+    if (NM_UNLIKELY(held.masks_differ) && pass->region->fold.rest == 0) {
+        pass->region->fold.rest = 1;
+        pass->region->fold.because = NM_WHY_OTHER;
+    }
     pass->begins_real = !nm_watch_begin(&pass->region->fold);
     if (NM_UNLIKELY(pass->begins_real != pass->region->by_kernel)) {
         enum nm_fold_why why = pass->begins_real ? pass->region->fold.because : NM_WHY_NONE;
@@ -389,6 +412,8 @@ void nm_whole_run(struct nm_pass *pass)
     if (NM_UNLIKELY(nm_rseq_was_used()))
         nm_whole_refuse(NM_WHY_RSEQ);
     nm_watch_end();
+    if (NM_UNLIKELY(held.masks_differ))
+        nm_whole_dissolve();
 }
 
 void nm_whole_dissolve(void)

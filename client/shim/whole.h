@@ -87,6 +87,15 @@ static inline bool nm_whole_is_held(void)
 }
 /* A member of a folded team is about to do something that belongs to its own kernel thread. */
 void nm_whole_own_thread(void);
+/* The caller's signal mask may have changed: what the root leaves to other threads must reach
+ * them. */
+void nm_whole_masks(void);
+
+/* signals.c */
+void nm_signals_follow(void); /* from now on signals of the process go to the root, who calls this */
+bool nm_signals_differ(void); /* whether the root of the open team leaves signals to the others */
+bool nm_signals_left_to_others(void); /* the same before a team is opened, as far as it is known */
+bool nm_signals_are_left_to(uint32_t number); /* to this member, who has joined in the middle of a region */
 
 /* The runtime may run the region as it is: its team is not folded, and cannot be folded before its
  * end. A quick plan belongs to the primary root outside of other regions. */

@@ -1,5 +1,6 @@
 /* Signals: none is lost, only threads of the program handle them, blocked ones stay blocked, and
- * the program's handlers, masks and alternate stack stay as it set them. */
+ * the program's handlers, masks and alternate stack stay as it set them. The thread that opens the
+ * regions handles what the others block, and the others what it blocks. */
 #include "check.h"
 #include <errno.h>
 #include <omp.h>
@@ -10,7 +11,8 @@
 #include <sys/time.h>
 
 enum { QUEUED = 20, THREADS = 4096, N = 2000 };
-static volatile sig_atomic_t plain[65];
+static volatile sig_atomic_t plain[65], by_first[65];
+static __thread int is_first;
 static int queued, queued_sum, strangers, known[THREADS], known_count;
 
 static int is_known(void)
@@ -26,6 +28,7 @@ static void on_plain(int signal)
 {
     if (!is_known())
         __atomic_fetch_add(&strangers, 1, __ATOMIC_RELAXED);
+    by_first[signal] += is_first;
     plain[signal]++;
 }
 
@@ -91,8 +94,75 @@ static void check_blocked(void)
     pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
+/* Many meetings, so that the threads take turns where they are folded. */
+static int meetings(void)
+{
+    int members = 0, sum = 0;
+#pragma omp parallel reduction(+ : members, sum)
+    {
+        members++;
+        for (int i = 0; i < 50; i++) {
+            sum += i;
+#pragma omp barrier
+        }
+    }
+    check_equal("sum of meetings", sum, members * 50 * 49 / 2);
+    return members;
+}
+
+/* All other threads block everything. */
+static void check_first(void)
+{
+    struct itimerval often = {{0, 300}, {0, 300}}, never = {{0, 0}, {0, 0}};
+    int before = plain[SIGALRM], first = by_first[SIGALRM];
+    setitimer(ITIMER_REAL, &often, NULL);
+    for (double until = check_now() + 30; plain[SIGALRM] < before + 50 && check_now() < until;)
+        meetings();
+    setitimer(ITIMER_REAL, &never, NULL);
+    int after = plain[SIGALRM];
+    check_equal("alarms handled by the first thread", by_first[SIGALRM] - first, after - before);
+}
+
+static void await_other(const char *where, int before, int in_region)
+{
+    for (double until = check_now() + 30; plain[SIGUSR2] == before && check_now() < until;)
+        if (in_region)
+            meetings();
+        else
+            usleep(100);
+    check_equal(where, plain[SIGUSR2], before + 1);
+}
+
+/* The first thread blocks a signal that the others do not. */
+static void check_others(void)
+{
+    sigset_t block, old;
+    sigemptyset(&block);
+    sigaddset(&block, SIGUSR2);
+#pragma omp parallel
+    {
+        sigset_t none;
+        sigemptyset(&none);
+        pthread_sigmask(SIG_SETMASK, &none, NULL);
+    }
+    int first = by_first[SIGUSR2];
+    for (int in_region = 0; in_region < 2; in_region++) {
+        int members = meetings(), before = plain[SIGUSR2];
+        pthread_sigmask(SIG_BLOCK, &block, &old);
+        if (in_region)
+            members = meetings();
+        if (members > 1) {
+            kill(getpid(), SIGUSR2);
+            await_other("handled by another thread", before, in_region);
+        }
+        pthread_sigmask(SIG_SETMASK, &old, NULL);
+    }
+    check_equal("blocked signals handled by the first thread", by_first[SIGUSR2], first);
+}
+
 int main(int argc, char **argv)
 {
+    is_first = 1;
     const int each[] = {SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGTERM, SIGCHLD, SIGURG, SIGIO, SIGPIPE, SIGWINCH, SIGVTALRM, SIGPROF,
                         SIGALRM, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGXCPU, SIGXFSZ, SIGTSTP, SIGTTIN};
     const int kinds = (int)(sizeof each / sizeof each[0]);
@@ -102,6 +172,7 @@ int main(int argc, char **argv)
     action.sa_handler = on_plain;
     for (int i = 0; i < kinds; i++)
         sigaction(each[i], &action, NULL);
+    sigaction(SIGUSR2, &action, NULL);
     action.sa_flags = SA_SIGINFO;
     action.sa_sigaction = on_queued;
     sigaction(SIGRTMIN + 3, &action, NULL);
@@ -132,6 +203,9 @@ int main(int argc, char **argv)
         for (double until = check_now() + 30; plain[SIGALRM] == alarms && check_now() < until;)
             region();
         check_equal("alarms", plain[SIGALRM], alarms + 1);
+        check_first();
+        check_others();
+        region();
         check_equal("signals handled by a stranger's thread", strangers, 0);
         struct sigaction mine;
         for (int i = 0; i < kinds; i++)

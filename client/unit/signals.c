@@ -9,6 +9,7 @@
 #include "../fold/sanitize.h"
 
 #include <signal.h>
+#include <sys/time.h>
 
 /* ThreadSanitizer holds a signal back until the context calls the C library. */
 #ifdef NM_SANITIZED
@@ -138,6 +139,76 @@ static void from_outside(double seconds)
     printf("ok signals: %lu signals from outside, each answered by its context\n", (unsigned long)answers);
 }
 
+/* A timer of the process, whose signals come to the root's kernel thread whatever it runs: the root
+ * handles them. A context that they interrupt goes on with the mask and the alternate stack of the
+ * kernel thread that runs it on. */
+static _Atomic long by_root, sums[MOST];
+
+static void hand_on(int number, siginfo_t *info, void *interrupted)
+{
+    static const char what[] = "FAILED signals: a signal of the process was not handled by the root\n";
+    if (nm_fold_takes(number, info, interrupted))
+        return;
+    struct nm_context *me = nm_context_self;
+    /* A thread at home takes signals as any other does. */
+    if (me && me->number != 0 && !me->home && write(2, what, sizeof what - 1) > 0)
+        _exit(1);
+    by_root += me && me->number == 0;
+}
+
+static void is_interrupted(void *argument, struct nm_context *me)
+{
+    (void)argument;
+    sigset_t mask;
+    stack_t stack;
+    for (int i = 0; i < 300; i++) {
+        for (volatile int work = 0; work < 300; work++)
+            ;
+        sums[me->number] += i;
+        if (i % 7 == 0)
+            nm_fold_yield(me);
+        nm_fold_barrier(me);
+    }
+    if (me->number != 0) {
+        nm_fold_go_home(me);
+        if (sigaltstack(NULL, &stack) != 0 || !(stack.ss_flags & SS_DISABLE))
+            fail("threads that have the root's alternate stack", 1, 0);
+        if (pthread_sigmask(SIG_SETMASK, NULL, &mask) != 0 || sigismember(&mask, SIGALRM))
+            fail("threads that block the root's signals at home", 1, 0);
+        nm_fold_leave_home(me);
+    }
+}
+
+static void of_the_process(double seconds)
+{
+    static char room[65536];
+    struct sigaction action = {.sa_sigaction = hand_on, .sa_flags = SA_SIGINFO | SA_RESTART}, before;
+    struct itimerval often = {{0, 100}, {0, 100}}, never = {{0, 0}, {0, 0}};
+    stack_t stack = {.ss_sp = room, .ss_size = sizeof room}, none = {.ss_flags = SS_DISABLE};
+    sigfillset(&action.sa_mask);
+    sigaction(SIGALRM, &action, &before);
+    sigaltstack(&stack, NULL);
+    setitimer(ITIMER_REAL, &often, NULL);
+    for (double until = now() + seconds; now() < until;) {
+        members = 2 + draw(15);
+        open_shaken(draw(1u << 30));
+        for (uint32_t i = 0; i < MOST; i++)
+            sums[i] = 0;
+        for (uint32_t i = 0; i < 10; i++)
+            run_region(is_interrupted, NULL);
+        dissolve_shaken();
+        for (uint32_t i = 0; i < members; i++)
+            if (sums[i] != 10 * 300 * 299 / 2)
+                fail("the sum of a context that is interrupted", sums[i], 10 * 300 * 299 / 2);
+    }
+    setitimer(ITIMER_REAL, &never, NULL);
+    sigaltstack(&none, NULL);
+    sigaction(SIGALRM, &before, NULL);
+    if (by_root == 0)
+        fail("signals of the process that the root has handled", 0, 1);
+    printf("ok signals: %ld signals of the process, all handled by the root\n", by_root);
+}
+
 int main(int argc, char **argv)
 {
     double seconds = argc > 1 ? strtod(argv[1], NULL) : 2.0;
@@ -146,8 +217,10 @@ int main(int argc, char **argv)
         printf("skipped signals: no user-space switching here (reason %d)\n", (int)nm_switch_refused());
         return 0;
     }
-    to_another(seconds / 2);
-    if (!HOLDS_SIGNALS)
-        from_outside(seconds / 2);
+    to_another(seconds / 3);
+    if (HOLDS_SIGNALS)
+        return 0;
+    from_outside(seconds / 3);
+    of_the_process(seconds / 3);
     return 0;
 }
