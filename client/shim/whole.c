@@ -23,6 +23,7 @@ static struct held {
     struct nm_runtime *runtime;
     uint32_t members, flags;
     void (*enter)(bool); /* the runtime's state for inside or outside of a region */
+    struct nm_settings settings; /* with which it was opened */
 } held;
 
 void nm_whole_refuse(enum nm_fold_why why)
@@ -242,11 +243,38 @@ void nm_whole_settings(void)
     settings_changed = true;
 }
 
+void nm_settings_read(const struct nm_runtime *runtime, struct nm_settings *settings)
+{
+    *settings = (struct nm_settings){.max_threads = runtime->get_max_threads()};
+    if (runtime->get_dynamic)
+        settings->dynamic = runtime->get_dynamic();
+    if (runtime->get_max_active_levels)
+        settings->levels = runtime->get_max_active_levels();
+    if (runtime->get_schedule)
+        runtime->get_schedule(&settings->kind, &settings->chunk);
+}
+
+bool nm_settings_differ(const struct nm_settings *a, const struct nm_settings *b)
+{
+    return a->max_threads != b->max_threads || a->dynamic != b->dynamic || a->levels != b->levels || a->kind != b->kind ||
+           a->chunk != b->chunk;
+}
+
+/* Whether the settings are others than those with which the held team was opened. A program that got
+ * their functions from the runtime itself sets them without our notice. */
+static bool settings_are_others(void)
+{
+    struct nm_settings now;
+    nm_settings_read(held.runtime, &now);
+    return nm_settings_differ(&now, &held.settings);
+}
+
 bool nm_whole_holds(struct nm_runtime *runtime, uint32_t members, uint32_t flags)
 {
     if (!nm_whole_is_held())
         return false;
-    if (held.runtime == runtime && held.members == members && held.flags == flags && !settings_changed && !refused)
+    if (held.runtime == runtime && held.members == members && held.flags == flags && !settings_changed && !refused &&
+        NM_LIKELY(!settings_are_others()))
         return true;
     nm_whole_dissolve();
     return false;
@@ -294,10 +322,12 @@ bool nm_whole_open(struct nm_runtime *runtime, uint32_t members, uint32_t flags,
     if (runtime->get_level() != 0)
         return false;
     settings_changed = false;
+    struct nm_settings settings;
+    nm_settings_read(runtime, &settings);
     dissolve_at_thread_end();
     if (!nm_fold_open(members, count, enter, argument))
         return false;
-    held = (struct held){false, runtime, members, flags, inside};
+    held = (struct held){false, runtime, members, flags, inside, settings};
     nm_whole_open_now = true;
     nm_watch_allow(count, nm_client.flags & NM_FLAG_SHARED);
     nm_watch_say(NM_FOLD_USER, NM_WHY_NONE, members);

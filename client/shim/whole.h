@@ -69,6 +69,12 @@ void nm_whole_run(struct nm_pass *pass);
 void nm_whole_dissolve(void);
 /* The held team may stay while sequential code opens a region of one thread. */
 bool nm_whole_lets_pass(void);
+/* The settings that members of a team take over when the team begins, and that functions of the runtime set. */
+struct nm_settings {
+    int max_threads, dynamic, levels, kind, chunk;
+};
+void nm_settings_read(const struct nm_runtime *runtime, struct nm_settings *settings);
+bool nm_settings_differ(const struct nm_settings *a, const struct nm_settings *b);
 /* The program has changed a setting that the members of a team take over when the team begins. */
 void nm_whole_settings(void);
 extern _Atomic bool nm_whole_open_now __attribute__((visibility("hidden")));
