@@ -96,7 +96,7 @@ struct nm_region {
 #define NM_SETTLED_FOLDS 4u      /* more threads than processors */
 #define NM_SETTLED_YIELDS 8u     /* a real team that shares processors: its threads must not spin */
 #define NM_SETTLED_ASKED 16u     /* settled for a region that asks for exactly this team */
-#define NM_SETTLED_LIMITED 32u   /* the plan depends on the program's own number of threads */
+#define NM_SETTLED_LIMITED 32u   /* it holds for the present number of threads of the program only */
 #define NM_SETTLED_TEAM 6
 
 enum nm_root_kind { NM_NOT_ROOT, NM_PRIMARY, NM_SECONDARY };
