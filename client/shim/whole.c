@@ -90,7 +90,7 @@ static enum nm_fold_why look_around(void)
     dl_iterate_phdr(uses_rseq, &rseq);
     if (rseq)
         return NM_WHY_RSEQ;
-    if (nm_imports_any(is_unknown, NULL))
+    if (nm_past_is_deep() || nm_imports_any(is_unknown, NULL))
         return NM_WHY_RUNTIME;
     /* Such a task ends when the program fulfils its event, perhaps later in the context that made
      * it: it cannot be run at once. */
@@ -335,6 +335,21 @@ bool nm_whole_open(struct nm_runtime *runtime, uint32_t members, uint32_t flags,
     return true;
 }
 
+/* A setting that a member makes ends with the region. */
+static __attribute__((noinline)) void run_watched(struct nm_pass *pass, uint32_t number)
+{
+    struct nm_settings before, after;
+    nm_settings_read(pass->runtime, &before);
+    pass->body(pass, number);
+    nm_settings_read(pass->runtime, &after);
+    if (!nm_settings_differ(&before, &after))
+        return;
+    if (pass->runtime->kmp)
+        nm_kmp_settings();
+    else
+        nm_whole_settings();
+}
+
 static void held_member(void *argument, struct nm_context *me)
 {
     struct nm_pass *pass = argument;
@@ -345,7 +360,10 @@ static void held_member(void *argument, struct nm_context *me)
         nm_fold_go_home(me);
     else if (NM_UNLIKELY(me->home))
         nm_fold_leave_home(me);
-    pass->body(pass, me->number);
+    if (NM_UNLIKELY(nm_past_sets))
+        run_watched(pass, me->number);
+    else
+        pass->body(pass, me->number);
     if (NM_UNLIKELY(member->real))
         pass->real_barrier(pass->runtime); /* the remaining tasks run here */
     member->pass = NULL;
@@ -363,6 +381,9 @@ void nm_whole_run(struct nm_pass *pass)
     held.enter(false);
     held.inside = false;
     nm_watch_end();
+    /* A member may have brought in somebody who calls the runtime past the shim. */
+    if (NM_UNLIKELY(!looked || refused))
+        nm_whole_dissolve();
 }
 
 void nm_whole_dissolve(void)

@@ -160,6 +160,12 @@ static inline void nm_nested_end(const struct nm_member *outer)
     nm_member = *outer;
 }
 
+/* past.c */
+/* The program has functions of a runtime that change settings, and members may call them. */
+extern _Atomic bool nm_past_sets __attribute__((visibility("hidden")));
+void nm_past_opens(int mode); /* the program is about to open a library */
+bool nm_past_is_deep(void);   /* a library may call a runtime past the shim */
+
 /* gomp_inside.c */
 void nm_gomp_find(struct nm_runtime *runtime, void *handle);
 void nm_gomp_real_barrier(struct nm_runtime *runtime);
