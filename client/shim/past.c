@@ -60,8 +60,11 @@ static bool needs_own_team(const char *name, bool kmp)
 typedef void *(*dlsym_fn)(void *, const char *);
 static _Atomic(dlsym_fn) real_dlsym;
 
-/* The shim's own `dlsym` is the next one after nothing, so the C library's is asked for by its
- * version. */
+/* Of the stub, as in hooks.c. */
+extern void *numaestro_next(const char *name) __attribute__((weak));
+
+/* `dlsym` here is the shim's own; the C library's can be asked for by its version. A shim that came
+ * late has nothing behind it. */
 __attribute__((constructor)) static void find_dlsym(void)
 {
 #if defined(__x86_64__)
@@ -72,7 +75,7 @@ __attribute__((constructor)) static void find_dlsym(void)
     if (real_dlsym)
         return;
     void *found = dlvsym(RTLD_NEXT, "dlsym", version);
-    real_dlsym = (dlsym_fn)(found ? found : dlvsym(RTLD_DEFAULT, "dlsym", version));
+    real_dlsym = (dlsym_fn)(found || !numaestro_next ? found : numaestro_next("dlsym"));
 }
 
 static __attribute__((noinline)) void asked_for(dlsym_fn real, void *handle, const char *name)

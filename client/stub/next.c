@@ -11,7 +11,6 @@
 
 /* Where they are missing (another C library), we do without. */
 extern struct r_debug _r_debug __attribute__((weak));
-extern void *dlsym(void *, const char *) __attribute__((weak));
 /* First byte of this file in memory, from the linker. */
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 
@@ -96,5 +95,7 @@ void *nm_stub_next(const char *name)
         if (found)
             return found;
     }
-    return dlsym ? dlsym(RTLD_NEXT, name) : NULL;
+    /* `dlsym` itself is an entry of the stub. */
+    void *(*ask)(void *, const char *) = nm_equal(name, "dlsym") ? NULL : (void *(*)(void *, const char *))nm_stub_next("dlsym");
+    return ask ? ask(RTLD_NEXT, name) : NULL;
 }

@@ -14,7 +14,7 @@
  * PASSED: called through the table. ASKED: the answer depends on the shim, so it is loaded first.
  * OWN: a function of numaestro.h. */
 #define NM_NAMES(PASSED, ASKED, OWN)                                                                                          \
-    PASSED(dlclose) PASSED(fork) PASSED(gettid) PASSED(pkey_alloc) PASSED(pthread_attr_setaffinity_np) PASSED(pthread_cancel)              \
+    PASSED(dlclose) PASSED(dlsym) PASSED(fork) PASSED(gettid) PASSED(pkey_alloc) PASSED(pthread_attr_setaffinity_np) PASSED(pthread_cancel)              \
     PASSED(pthread_create) PASSED(pthread_exit) PASSED(pthread_kill) PASSED(pthread_mutexattr_setprotocol)                    \
     PASSED(pthread_setschedparam) PASSED(pthread_sigmask) PASSED(pthread_sigqueue) PASSED(raise) PASSED(readv) PASSED(sched_getcpu)         \
     PASSED(sched_setparam) PASSED(sched_setscheduler) PASSED(sched_yield) PASSED(setegid) PASSED(seteuid) PASSED(setgid)      \

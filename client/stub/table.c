@@ -20,7 +20,6 @@
 
 /* Where they are missing (another C library, an old one without libdl), we do without. */
 extern struct r_debug _r_debug __attribute__((weak));
-extern void *dlsym(void *, const char *) __attribute__((weak));
 extern int dl_iterate_phdr(int (*)(struct dl_phdr_info *, size_t, void *), void *) __attribute__((weak));
 extern int *__errno_location(void) __attribute__((weak, const));
 extern pthread_t pthread_self(void) __attribute__((weak, const));
@@ -60,7 +59,7 @@ static void *next_of(unsigned at)
     if (!next) {
         next = nm_stub_next(names[at]);
         if (!next)
-            next = nm_after(names[at], "numaestro_") ? (void *)nothing : (void *)missing;
+            next = at == AT_dlsym || nm_after(names[at], "numaestro_") ? (void *)nothing : (void *)missing;
         nexts[at] = next;
     }
     return next;
