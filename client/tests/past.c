@@ -22,7 +22,7 @@ static void *runtime(void)
 }
 
 static void (*set_threads)(int), (*set_levels)(int), (*set_schedule)(omp_sched_t, int);
-static int levels, chunk;
+static int levels, chunk; /* of sequential code, which asks once: some questions end a held team */
 
 /* Returns the number of threads that see another setting than sequential code. */
 static int region(int *team, int threads, int sets)
@@ -46,17 +46,14 @@ static int region(int *team, int threads, int sets)
 static void settings(const char *how, int first)
 {
     int round = (int)check_rounds, threads = first, team, most = !strcmp(how, "most");
-    omp_sched_t kind;
     if (strcmp(how, "members") != 0) {
-        threads = 1 + round / 2 % 4;
+        threads = 4 - round / 2 % 4;
         set_threads(threads);
         if (round % 5 == 0)
-            set_schedule(omp_sched_guided, 1 + round % 7);
+            set_schedule(omp_sched_guided, chunk = 1 + round % 7);
         if (round % 7 == 0)
-            set_levels(1 + round % 3);
+            set_levels(levels = 1 + round % 3);
     }
-    levels = omp_get_max_active_levels();
-    omp_get_schedule(&kind, &chunk);
     check_equal("members with other settings", region(&team, threads, !strcmp(how, "members")), 0);
     if (!most || team > threads)
         check_equal("team", team, threads);
@@ -118,6 +115,9 @@ int main(int argc, char **argv)
     *(void **)&set_threads = dlsym(runtime(), "omp_set_num_threads");
     *(void **)&set_levels = dlsym(runtime(), "omp_set_max_active_levels");
     *(void **)&set_schedule = dlsym(runtime(), "omp_set_schedule");
+    omp_sched_t kind;
+    levels = omp_get_max_active_levels();
+    omp_get_schedule(&kind, &chunk);
     while (check_going(argc, argv)) {
         if (strcmp(how, "deep") != 0 && strcmp(how, "entry") != 0) {
             settings(how, first);
