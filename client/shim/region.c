@@ -361,8 +361,8 @@ struct nm_plan nm_region_enter(struct nm_runtime *runtime, struct nm_region *reg
     if (!primary)
         return plan;
     bits |= (self->serialized ? NM_SETTLED_SERIALIZED : 0) | (plan.fold ? NM_SETTLED_FOLDS : 0);
-    /* A team below its largest, or of one, may grow again. */
-    if (!asked && (plan.fold || plan.team || team == 1 || team < runtime->pool_ever))
+    /* A team that was larger may grow again. */
+    if (!asked && (plan.fold || plan.team || team < runtime->pool_ever))
         bits |= NM_SETTLED_LIMITED;
     if (!timed && !plan.observe)
         settle(region, generation, plan.team, bits);
