@@ -75,7 +75,7 @@ static __attribute__((noinline)) bool fold(struct call *call, const struct nm_pl
  * teams follow the allocation, and the held one is of no more use. */
 static inline bool passes_over(const struct nm_plan *plan)
 {
-    return plan->members == 1 && !nm_self.serialized;
+    return plan->members == 1 && !nm_self.serialized && (plan->team == 1 || plan->region->runtime->get_max_threads() == 1);
 }
 
 /* Folds a region after it was planned (true: nothing is left to do), or prepares it for the

@@ -74,6 +74,7 @@ SHIM_EXPORT void *dlopen(const char *file, int mode)
 {
     dlopen_fn real = before_dlopen();
     if (!(mode & RTLD_NOLOAD)) {
+        nm_past_opens(mode);
         nm_whole_more_loaded();
         nm_kmp_more_loaded();
     }

@@ -70,8 +70,8 @@ void nm_kmp_find(struct nm_runtime *runtime)
 static struct {
     struct nm_runtime *runtime;
     uint32_t members;
-    int max_threads; /* at the opening */
-    int changed_to;  /* set in sequential code by a caller that does not call by name */
+    struct nm_settings last; /* at the end of the team: sequential code may have set them, by a function of the runtime itself */
+    bool complete;           /* `last` is known */
     bool asks, spun;
 } held;
 
@@ -96,8 +96,25 @@ static void held_member(int32_t *gtid, int32_t *tid, ...)
     if (held.asks)
         nm_kmp_ask_for_order(runtime, *gtid, number, held.members);
     nm_fold_member(number);
-    if (number == 0 && !settings_inside && runtime->get_max_threads() != held.max_threads)
-        held.changed_to = runtime->get_max_threads();
+    if (number != 0)
+        return;
+    nm_settings_read(runtime, &held.last);
+    held.complete = true;
+}
+
+/* Settings made in sequential code while the team was open went to the team. */
+static void take_over_settings(const struct nm_runtime *runtime)
+{
+    struct nm_settings now;
+    nm_settings_read(runtime, &now);
+    if (held.last.max_threads != now.max_threads)
+        runtime->set_num_threads(held.last.max_threads);
+    if (held.last.dynamic != now.dynamic)
+        runtime->set_dynamic(held.last.dynamic);
+    if (held.last.levels != now.levels && runtime->set_max_active_levels)
+        runtime->set_max_active_levels(held.last.levels);
+    if ((held.last.kind != now.kind || held.last.chunk != now.chunk) && runtime->set_schedule)
+        runtime->set_schedule(held.last.kind, held.last.chunk);
 }
 
 static void enter(void *unused)
@@ -106,9 +123,8 @@ static void enter(void *unused)
     struct nm_runtime *runtime = held.runtime;
     runtime->push_num_threads(&nm_kmp_place, runtime->global_thread_num(&nm_kmp_place), (int32_t)held.members);
     runtime->fork_call(&nm_kmp_place, 0, held_member);
-    if (held.changed_to)
-        runtime->set_num_threads(held.changed_to);
-    /* Settings made while the team was open went to the team, not to sequential code. */
+    if (held.complete && !settings_inside)
+        take_over_settings(runtime);
     if (runtime->spins != held.spun && runtime->set_blocktime)
         runtime->set_blocktime(runtime->spins ? runtime->blocktime : 0);
 }
@@ -122,8 +138,7 @@ static bool open_team(struct nm_runtime *runtime, uint32_t members)
 {
     held.runtime = runtime;
     held.members = members;
-    held.max_threads = runtime->get_max_threads();
-    held.changed_to = 0;
+    held.complete = false;
     held.asks = nm_kmp_asks_for_order(runtime, members);
     held.spun = runtime->spins;
     settings_inside = false;
@@ -138,15 +153,8 @@ bool nm_kmp_run(struct nm_pass *pass)
     struct nm_runtime *runtime = pass->runtime;
     if (!nm_kmp_ready(runtime))
         return false;
-    if (nm_whole_holds(runtime, pass->members, 0)) {
-        /* The tasks that a team makes begin with the settings of sequential code. */
-        if (NM_UNLIKELY(runtime->get_max_threads() != held.max_threads)) {
-            nm_whole_dissolve();
-            return false;
-        }
-    } else if (!nm_whole_may_open() || !open_team(runtime, pass->members)) {
+    if (!nm_whole_holds(runtime, pass->members, 0) && (!nm_whole_may_open() || !open_team(runtime, pass->members)))
         return false;
-    }
     nm_whole_run(pass);
     if (NM_UNLIKELY(settings_inside))
         nm_whole_dissolve();

@@ -137,6 +137,16 @@ static bool become_root(struct nm_thread *self, struct nm_runtime *runtime)
     return true;
 }
 
+/* The settings that all plans of the primary root depend on. */
+static void remember_own(struct nm_runtime *runtime, uint32_t max)
+{
+    int dynamic = runtime->get_dynamic ? runtime->get_dynamic() : 0;
+    if (runtime->threads_max != max || runtime->dynamic != dynamic)
+        nm_generation++;
+    runtime->threads_max = max;
+    runtime->dynamic = dynamic;
+}
+
 /* The team that the calling thread would open without us. Each thread has its own number, and a
  * library may set it without our notice. */
 static uint32_t own_team(struct nm_runtime *runtime, uint32_t asked, bool primary)
@@ -145,7 +155,7 @@ static uint32_t own_team(struct nm_runtime *runtime, uint32_t asked, bool primar
         return asked;
     uint32_t max = (uint32_t)runtime->get_max_threads();
     if (primary || !runtime->threads_max)
-        runtime->threads_max = max;
+        remember_own(runtime, max);
     return asked ? asked : max;
 }
 
@@ -358,6 +368,9 @@ struct nm_plan nm_region_enter(struct nm_runtime *runtime, struct nm_region *reg
     if (!primary)
         return plan;
     bits |= (self->serialized ? NM_SETTLED_SERIALIZED : 0) | (plan.fold ? NM_SETTLED_FOLDS : 0);
+    /* A team that was larger may grow again. */
+    if (!asked && (plan.fold || plan.team || team < runtime->pool_ever))
+        bits |= NM_SETTLED_LIMITED;
     if (!timed && !plan.observe)
         settle(region, generation, plan.team, bits);
     say(page, flags, runtime->threads_max, why);

@@ -102,6 +102,9 @@ static void fill(struct nm_runtime *r, void *handle)
     r->set_dynamic = (void (*)(int))dlsym(handle, "omp_set_dynamic");
     r->set_num_threads = (void (*)(int))dlsym(handle, "omp_set_num_threads");
     r->get_max_active_levels = (int (*)(void))dlsym(handle, "omp_get_max_active_levels");
+    r->get_schedule = (void (*)(int *, int *))dlsym(handle, "omp_get_schedule");
+    r->set_schedule = (void (*)(int, int))dlsym(handle, "omp_set_schedule");
+    r->set_max_active_levels = (void (*)(int))dlsym(handle, "omp_set_max_active_levels");
     r->parallel = dlsym(handle, "GOMP_parallel");
     r->reductions = dlsym(handle, "GOMP_parallel_reductions");
     r->sections = dlsym(handle, "GOMP_parallel_sections");

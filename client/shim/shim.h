@@ -51,11 +51,15 @@ struct nm_runtime {
     /* The team size that the primary root would use by itself, as of its latest region that took
      * the long way. */
     _Atomic uint32_t threads_max;
+    _Atomic int dynamic;        /* its omp_get_dynamic() then */
     _Atomic uint32_t pool;      /* largest team since its threads were last sent to sleep */
     _Atomic uint32_t pool_ever; /* largest team so far */
     uint32_t rolled;            /* entries of `roll` */
     pid_t roll[NM_ROLL];        /* thread ids by thread number, taken when the team was last sent to sleep */
     int (*get_max_active_levels)(void);
+    void (*get_schedule)(int *kind, int *chunk);
+    void (*set_schedule)(int kind, int chunk);
+    void (*set_max_active_levels)(int);
     const struct nm_gomp *gomp; /* libgomp's constructs */
     struct nm_kmp *inside;       /* libomp's */
     bool whole;                 /* it has everything that folding its teams in user space needs */
@@ -93,7 +97,8 @@ struct nm_region {
 #define NM_SETTLED_FOLDS 4u      /* more threads than processors */
 #define NM_SETTLED_YIELDS 8u     /* a real team that shares processors: its threads must not spin */
 #define NM_SETTLED_ASKED 16u     /* settled for a region that asks for exactly this team */
-#define NM_SETTLED_TEAM 5
+#define NM_SETTLED_LIMITED 32u   /* it holds for the present number of threads of the program only */
+#define NM_SETTLED_TEAM 6
 
 enum nm_root_kind { NM_NOT_ROOT, NM_PRIMARY, NM_SECONDARY };
 
@@ -191,6 +196,15 @@ static inline struct nm_region *nm_region_of(void *function)
     return nm_region_find((uintptr_t)function);
 }
 
+/* The program may set its number of threads past the shim, by a function that it got from the runtime itself. */
+static inline __attribute__((always_inline)) bool nm_is_limited_anew(const struct nm_runtime *runtime, bool passes_size)
+{
+    if (NM_UNLIKELY((uint32_t)runtime->get_max_threads() != atomic_load_explicit(&runtime->threads_max, memory_order_relaxed)))
+        return true;
+    return passes_size && runtime->get_dynamic &&
+           runtime->get_dynamic() != atomic_load_explicit(&runtime->dynamic, memory_order_relaxed);
+}
+
 /* Nearly every region takes this way: the primary root opens it, and nothing has changed since its
  * latest plan. */
 static inline __attribute__((always_inline)) bool nm_quick_enter(struct nm_region *region, uint32_t asked, struct nm_plan *plan)
@@ -207,6 +221,8 @@ static inline __attribute__((always_inline)) bool nm_quick_enter(struct nm_regio
         return false;
     /* Another region may have set the other kind of waiting. */
     if (NM_UNLIKELY(settled & (region->runtime->spins ? NM_SETTLED_YIELDS : NM_SETTLED_SPINS)))
+        return false;
+    if (settled & NM_SETTLED_LIMITED && NM_UNLIKELY(nm_is_limited_anew(region->runtime, team != 0)))
         return false;
     plan->team = team;
     plan->members = team ? team : atomic_load_explicit(&region->runtime->threads_max, memory_order_relaxed);

@@ -23,6 +23,7 @@ static struct held {
     struct nm_runtime *runtime;
     uint32_t members, flags;
     void (*enter)(bool); /* the runtime's state for inside or outside of a region */
+    struct nm_settings settings; /* with which it was opened */
 } held;
 
 void nm_whole_refuse(enum nm_fold_why why)
@@ -64,7 +65,7 @@ static enum nm_fold_why look_around(void)
     const char *cancel = getenv("OMP_CANCELLATION");
     if (cancel && (*cancel == 't' || *cancel == 'T' || *cancel == '1' || *cancel == 'y' || *cancel == 'Y'))
         return NM_WHY_CANCEL;
-    if (nm_imports_any(is_unknown, NULL))
+    if (nm_past_is_deep() || nm_imports_any(is_unknown, NULL))
         return NM_WHY_RUNTIME;
     return nm_rseq_may_be_used() ? NM_WHY_RSEQ : nm_switch_refused();
 }
@@ -251,11 +252,38 @@ void nm_whole_settings(void)
     settings_changed = true;
 }
 
+void nm_settings_read(const struct nm_runtime *runtime, struct nm_settings *settings)
+{
+    *settings = (struct nm_settings){.max_threads = runtime->get_max_threads()};
+    if (runtime->get_dynamic)
+        settings->dynamic = runtime->get_dynamic();
+    if (runtime->get_max_active_levels)
+        settings->levels = runtime->get_max_active_levels();
+    if (runtime->get_schedule)
+        runtime->get_schedule(&settings->kind, &settings->chunk);
+}
+
+bool nm_settings_differ(const struct nm_settings *a, const struct nm_settings *b)
+{
+    return a->max_threads != b->max_threads || a->dynamic != b->dynamic || a->levels != b->levels || a->kind != b->kind ||
+           a->chunk != b->chunk;
+}
+
+/* Whether the settings are others than those with which the held team was opened. A program that got
+ * their functions from the runtime itself sets them without our notice. */
+static bool settings_are_others(void)
+{
+    struct nm_settings now;
+    nm_settings_read(held.runtime, &now);
+    return nm_settings_differ(&now, &held.settings);
+}
+
 bool nm_whole_holds(struct nm_runtime *runtime, uint32_t members, uint32_t flags)
 {
     if (!nm_whole_is_held())
         return false;
-    if (held.runtime == runtime && held.members == members && held.flags == flags && !settings_changed && !refused)
+    if (held.runtime == runtime && held.members == members && held.flags == flags && !settings_changed && !refused &&
+        NM_LIKELY(!settings_are_others()))
         return true;
     nm_whole_dissolve();
     return false;
@@ -349,11 +377,13 @@ bool nm_whole_open(struct nm_runtime *runtime, uint32_t members, uint32_t flags,
     if (runtime->get_level() != 0)
         return false;
     settings_changed = false;
+    struct nm_settings settings;
+    nm_settings_read(runtime, &settings);
     dissolve_at_thread_end();
     nm_signals_follow();
     if (!nm_fold_open(members, count, enter, argument))
         return false;
-    held = (struct held){false, nm_signals_differ(), runtime, members, flags, inside};
+    held = (struct held){false, nm_signals_differ(), runtime, members, flags, inside, settings};
     nm_whole_open_now = true;
     nm_watch_allow(count, nm_client.flags & NM_FLAG_SHARED);
     nm_watch_say(NM_FOLD_USER, NM_WHY_NONE, members);
@@ -371,6 +401,21 @@ static void run_tasks(void *argument)
     member->pass = NULL;
 }
 
+/* A setting that a member makes ends with the region. */
+static __attribute__((noinline)) void run_watched(struct nm_pass *pass, uint32_t number)
+{
+    struct nm_settings before, after;
+    nm_settings_read(pass->runtime, &before);
+    pass->body(pass, number);
+    nm_settings_read(pass->runtime, &after);
+    if (!nm_settings_differ(&before, &after))
+        return;
+    if (pass->runtime->kmp)
+        nm_kmp_settings();
+    else
+        nm_whole_settings();
+}
+
 static bool held_member(void *argument, struct nm_context *me)
 {
     struct nm_pass *pass = argument;
@@ -381,7 +426,10 @@ static bool held_member(void *argument, struct nm_context *me)
         nm_fold_go_home(me);
     else if (NM_UNLIKELY(me->home))
         nm_fold_leave_home(me);
-    pass->body(pass, me->number);
+    if (NM_UNLIKELY(nm_past_sets))
+        run_watched(pass, me->number);
+    else
+        pass->body(pass, me->number);
     come_to_end(member, pass);
     bool folds = !member->real;
     if (NM_UNLIKELY(!folds))
@@ -412,7 +460,8 @@ void nm_whole_run(struct nm_pass *pass)
     if (NM_UNLIKELY(nm_rseq_was_used()))
         nm_whole_refuse(NM_WHY_RSEQ);
     nm_watch_end();
-    if (NM_UNLIKELY(held.masks_differ))
+    /* A member may have brought in somebody who calls the runtime past the shim. */
+    if (NM_UNLIKELY(held.masks_differ || !looked || refused))
         nm_whole_dissolve();
 }
 

@@ -78,6 +78,12 @@ void nm_whole_run(struct nm_pass *pass);
 void nm_whole_dissolve(void);
 /* The held team may stay while sequential code opens a region of one thread. */
 bool nm_whole_lets_pass(void);
+/* The settings that members of a team take over when the team begins, and that functions of the runtime set. */
+struct nm_settings {
+    int max_threads, dynamic, levels, kind, chunk;
+};
+void nm_settings_read(const struct nm_runtime *runtime, struct nm_settings *settings);
+bool nm_settings_differ(const struct nm_settings *a, const struct nm_settings *b);
 /* The program has changed a setting that the members of a team take over when the team begins. */
 void nm_whole_settings(void);
 extern _Atomic bool nm_whole_open_now __attribute__((visibility("hidden")));
@@ -214,6 +220,12 @@ static inline void nm_nested_end(const struct nm_member *outer)
 /* rseq.c */
 bool nm_rseq_may_be_used(void);
 bool nm_rseq_was_used(void); /* by the calling thread */
+
+/* past.c */
+/* The program has functions of a runtime that change settings, and members may call them. */
+extern _Atomic bool nm_past_sets __attribute__((visibility("hidden")));
+void nm_past_opens(int mode); /* the program is about to open a library */
+bool nm_past_is_deep(void);   /* a library may call a runtime past the shim */
 
 /* gomp_inside.c */
 void nm_gomp_find(struct nm_runtime *runtime, void *handle);

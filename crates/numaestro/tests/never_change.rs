@@ -191,6 +191,14 @@ fn thread_local_data_of_another_library() {
 }
 
 #[test]
+fn a_runtime_that_is_called_by_functions_of_its_own() {
+    for how in ["limits", "members", "deep", "entry"] {
+        Case { program: "past", arguments: &[how], ..PLAIN }.check();
+    }
+    Case { program: "past", arguments: &["most"], ..MALLEABLE }.check();
+}
+
+#[test]
 fn arrays_with_a_slot_per_thread() {
     Case { program: "sized", ..PLAIN }.check();
 }
