@@ -4,7 +4,7 @@
  * jumps to the real dlopen, it does not call it. This file must be compiled with optimisation, and
  * a test checks that a plugin's RUNPATH still works.
  */
-#include "whole.h"
+#include "own.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -141,6 +141,7 @@ int nm_create_thread(pthread_t *thread, const pthread_attr_t *attributes, void *
 
 SHIM_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *), void *argument)
 {
+    own_thread();
     int error = nm_caller_create(thread, attributes, start, argument);
     /* Perhaps a library that was loaded a moment ago makes its pool: this is the only sign of it
      * when nothing is loaded afterwards. */

@@ -256,7 +256,8 @@ void nm_whole_own_thread(void)
 {
     struct nm_context *me = nm_context_self;
     struct nm_pass *pass = nm_member.pass;
-    if (!me)
+    /* Outside of regions the root is there anyway. */
+    if (!me || !nm_watch_in_region())
         return;
     if (!me->home && !(pass && nm_member.real)) {
         nm_watch_give_back(NM_WHY_OTHER);

@@ -26,6 +26,21 @@ NM_NEXT(execveat, execveat_fn)
 NM_NEXT(posix_spawn, spawn_fn)
 NM_NEXT(posix_spawnp, spawn_fn)
 
+/* What the shim has to do in the thread that starts something. */
+static void (*_Atomic at_birth)(void);
+
+STUB_EXPORT void numaestro_at_birth(void (*prepare)(void))
+{
+    at_birth = prepare;
+}
+
+void nm_stub_at_birth(void)
+{
+    void (*prepare)(void) = at_birth;
+    if (prepare && !nm_stub_is_vfork_child())
+        prepare();
+}
+
 void nm_stub_prepare_exec(void)
 {
     execve_next();
@@ -141,6 +156,7 @@ static void fit(void *of)
 static int start_fitted(const struct start *start, char *const envp[])
 {
     struct nm_room room;
+    nm_stub_at_birth();
     struct nm_plan *plan = nm_room_take(&room, nm_plan_bytes(envp));
     if (!plan)
         return start_with(start, envp);

@@ -141,6 +141,7 @@ STUB_EXPORT int system(const char *command)
     struct stand_in in = {NULL, NULL};
     if (!system_next())
         return nm_fail(ENOSYS);
+    nm_stub_at_birth();
     if (command)
         stand_in(&in);
     int result = system_next()(command);
@@ -153,6 +154,7 @@ STUB_EXPORT FILE *popen(const char *command, const char *type)
     struct stand_in in;
     if (!popen_next())
         return NULL;
+    nm_stub_at_birth();
     stand_in(&in);
     FILE *result = popen_next()(command, type);
     step_back(&in);
