@@ -471,6 +471,32 @@ void nm_fold_go_home(struct nm_context *me)
         runs_again(me);
 }
 
+bool nm_fold_try_home(struct nm_context *me)
+{
+    me->comes = true;
+    nm_fold_go_home(me);
+    me->comes = false;
+    return me->carrier->number == me->number;
+}
+
+bool nm_fold_comes_home(uint32_t number)
+{
+    const struct nm_context *context = &team.contexts[number];
+    return context->comes && atomic_load_explicit(&context->runner, memory_order_relaxed) == 0;
+}
+
+void nm_fold_let_go(uint32_t number)
+{
+    team.contexts[number].home = false;
+    ring();
+}
+
+uint64_t *nm_fold_own_mask(struct nm_context *me)
+{
+    struct nm_carrier *own = &team.carriers[me->number];
+    return me->carrier != own && own->blocks ? &own->signals : NULL;
+}
+
 void nm_fold_send_home(uint32_t number)
 {
     if (number >= team.members)
@@ -585,7 +611,7 @@ bool nm_fold_prepare(uint32_t members, uint32_t limit)
         struct nm_carrier *carrier = &team.carriers[i];
         context->number = carrier->number = carrier->last = i;
         context->carrier = carrier;
-        context->home = false;
+        context->home = context->comes = false;
         carrier->call = 0;
         carrier->blocks = false;
         carrier->evicted = carrier->left = 0;

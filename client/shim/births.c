@@ -2,9 +2,11 @@
  *
  * They inherit what the kernel keeps for the thread that starts them: the signal mask (other
  * carriers block nearly all signals), priority, scheduling policy, affinity, memory policy, name.
- * So the member goes to its own kernel thread first. pthread_create is in hooks.c. What the stub
- * stands before (exec, posix_spawn, system, popen) calls back.
+ * So the member goes to its own kernel thread first. If it does not get there, it puts on its own
+ * signal mask for the time of the call. pthread_create is in hooks.c. What the stub stands before
+ * (exec, posix_spawn, system, popen) calls back.
  */
+#include "../fold/kernel.h"
 #include "own.h"
 
 #include <sched.h>
@@ -19,13 +21,36 @@ struct termios;
 struct winsize;
 extern int forkpty(int *terminal, char *name, const struct termios *modes, const struct winsize *size);
 
-ABOUT_THREAD(int, thrd_create, (thrd_t *thread, thrd_start_t start, void *argument), (thread, start, argument))
-ABOUT_THREAD(pid_t, fork, (void), ())
-ABOUT_THREAD(pid_t, _Fork, (void), ())
-ABOUT_THREAD(int, daemon, (int stay, int keep), (stay, keep))
-ABOUT_THREAD(int, forkpty, (int *terminal, char *name, const struct termios *modes, const struct winsize *size),
+void nm_birth(bool begins)
+{
+    struct nm_context *me = nm_context_self;
+    if (NM_LIKELY(!me))
+        return;
+    if (begins)
+        nm_whole_own_thread();
+    uint64_t *mask = nm_fold_own_mask(me);
+    if (NM_UNLIKELY(mask != NULL) && begins)
+        nm_restore_signals(*mask);
+    else if (NM_UNLIKELY(mask != NULL))
+        nm_block_signals();
+}
+
+#define BIRTH(type, name, parameters, arguments)                                                                        \
+    SHIM_EXPORT type name parameters                                                                                    \
+    {                                                                                                                   \
+        nm_birth(true);                                                                                                 \
+        type result = REAL(name) arguments;                                                                             \
+        nm_birth(false);                                                                                                \
+        return result;                                                                                                  \
+    }
+
+BIRTH(int, thrd_create, (thrd_t *thread, thrd_start_t start, void *argument), (thread, start, argument))
+BIRTH(pid_t, fork, (void), ())
+BIRTH(pid_t, _Fork, (void), ())
+BIRTH(int, daemon, (int stay, int keep), (stay, keep))
+BIRTH(int, forkpty, (int *terminal, char *name, const struct termios *modes, const struct winsize *size),
              (terminal, name, modes, size))
-ABOUT_THREAD(int, wordexp, (const char *words, wordexp_t *result, int flags), (words, result, flags))
+BIRTH(int, wordexp, (const char *words, wordexp_t *found, int flags), (words, found, flags))
 
 SHIM_EXPORT int clone(int (*start)(void *), void *stack, int flags, void *argument, ...)
 {
@@ -35,16 +60,20 @@ SHIM_EXPORT int clone(int (*start)(void *), void *stack, int flags, void *argume
     for (unsigned i = 0; i < 3; i++)
         words[i] = va_arg(list, void *);
     va_end(list);
-    own_thread();
-    return REAL(clone)(start, stack, flags, argument, words[0], words[1], words[2]);
+    nm_birth(true);
+    int result = REAL(clone)(start, stack, flags, argument, words[0], words[1], words[2]);
+    nm_birth(false);
+    return result;
 }
 
 /* The child of vfork returns on its parent's stack, so nothing may be left there: a jump. */
 void *nm_before_vfork(void) __attribute__((visibility("hidden")));
 __attribute__((constructor)) void *nm_before_vfork(void)
 {
+    struct nm_context *me = nm_context_self;
     own_thread();
-    return (void *)REAL(vfork);
+    /* Nothing can be done after vfork. */
+    return NM_UNLIKELY(me && nm_fold_own_mask(me)) ? (void *)fork : (void *)REAL(vfork);
 }
 
 #if defined(__x86_64__)
@@ -77,10 +106,10 @@ __asm__(".text\n"
 #endif
 
 /* Of the stub; a shim that is preloaded alone has none. */
-extern void numaestro_at_birth(void (*prepare)(void)) __attribute__((weak));
+extern void numaestro_at_birth(void (*around)(bool)) __attribute__((weak));
 
 __attribute__((constructor)) static void tell_stub(void)
 {
     if (numaestro_at_birth)
-        numaestro_at_birth(own_thread);
+        numaestro_at_birth(nm_birth);
 }

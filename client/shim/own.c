@@ -18,14 +18,49 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-ABOUT_THREAD(int, pthread_sigmask, (int how, const sigset_t *set, sigset_t *before), (how, set, before))
-ABOUT_THREAD(int, sigprocmask, (int how, const sigset_t *set, sigset_t *before), (how, set, before))
+/* A member that did not get home changes the mask that it will have there. 0 or an error number; -1:
+ * it is at home. */
+static int change_mask(int how, const sigset_t *set, sigset_t *before)
+{
+    own_thread();
+    uint64_t *mask = NM_UNLIKELY(nm_context_self != NULL) ? nm_fold_own_mask(nm_context_self) : NULL, bits = 0;
+    if (NM_LIKELY(!mask))
+        return -1;
+    if (set)
+        memcpy(&bits, set, sizeof bits);
+    if (set && how != SIG_BLOCK && how != SIG_UNBLOCK && how != SIG_SETMASK)
+        return EINVAL;
+    if (before) {
+        sigemptyset(before);
+        memcpy(before, mask, sizeof *mask);
+    }
+    if (set)
+        *mask = how == SIG_BLOCK ? *mask | bits : how == SIG_UNBLOCK ? *mask & ~bits : bits;
+    return 0;
+}
+
+SHIM_EXPORT int pthread_sigmask(int how, const sigset_t *set, sigset_t *before)
+{
+    int error = change_mask(how, set, before);
+    return NM_LIKELY(error < 0) ? REAL(pthread_sigmask)(how, set, before) : error;
+}
+
+SHIM_EXPORT int sigprocmask(int how, const sigset_t *set, sigset_t *before)
+{
+    int error = change_mask(how, set, before);
+    if (NM_LIKELY(error < 0))
+        return REAL(sigprocmask)(how, set, before);
+    errno = error ? error : errno;
+    return error ? -1 : 0;
+}
+
 ABOUT_THREAD(int, sigaltstack, (const stack_t *stack, stack_t *before), (stack, before))
 ABOUT_THREAD(int, sigsuspend, (const sigset_t *set), (set))
 ABOUT_THREAD(int, sigwait, (const sigset_t *set, int *number), (set, number))

@@ -51,6 +51,9 @@ static inline pid_t own_tid(void)
 #define ABOUT_THREAD(type, name, parameters, arguments) ABOUT_WITH(own_thread(), type, name, parameters, arguments)
 #define CHANGES_THREAD(type, name, parameters, arguments) ABOUT_WITH(own_thread_differs(), type, name, parameters, arguments)
 
+/* births.c: around a start of a thread or process. */
+void nm_birth(bool begins);
+
 /* own.c: a signal for a thread with this id. False: it is no member of the team, or the signal is
  * none that a member can be sent. */
 bool nm_own_signal(pid_t tid, int number, int *code);

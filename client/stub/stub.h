@@ -58,8 +58,8 @@ bool nm_stub_shim_path(const char *stub, char *out, size_t room); /* the shim th
 
 /* exec.c: a child of fork is about to start something, or may be */
 void nm_stub_prepare_exec(void);
-/* This thread is about to start something. */
-void nm_stub_at_birth(void);
+/* This thread is about to start something, or has done so. */
+void nm_stub_at_birth(bool begins);
 
 /* room.c: memory of this many bytes, and a stack beside it; NULL if there is none */
 struct nm_room {
