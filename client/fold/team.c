@@ -476,7 +476,10 @@ bool nm_fold_try_home(struct nm_context *me)
     me->comes = true;
     nm_fold_go_home(me);
     me->comes = false;
-    return me->carrier->number == me->number;
+    if (me->carrier->number != me->number)
+        return false;
+    nm_fold_go_home(me); /* it may have been let go, and have come all the same */
+    return true;
 }
 
 bool nm_fold_comes_home(uint32_t number)

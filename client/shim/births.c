@@ -9,8 +9,13 @@
 #include "../fold/kernel.h"
 #include "own.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <threads.h>
 #include <unistd.h>
 #include <wordexp.h>
@@ -21,6 +26,19 @@ struct termios;
 struct winsize;
 extern int forkpty(int *terminal, char *name, const struct termios *modes, const struct winsize *size);
 
+/* The mask that another kernel thread of the process has now. */
+static uint64_t mask_of(pid_t tid)
+{
+    char path[40], text[2048], *line;
+    snprintf(path, sizeof path, "/proc/self/task/%d/status", (int)tid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t got = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    if (fd >= 0)
+        close(fd);
+    text[got > 0 ? got : 0] = 0;
+    return (line = strstr(text, "SigBlk:")) ? strtoull(line + 7, NULL, 16) : 0;
+}
+
 void nm_birth(bool begins)
 {
     struct nm_context *me = nm_context_self;
@@ -28,11 +46,15 @@ void nm_birth(bool begins)
         return;
     if (begins)
         nm_whole_own_thread();
+    if (NM_LIKELY(me->carrier->number == me->number))
+        return;
+    static __thread uint64_t before __attribute__((tls_model("initial-exec")));
+    int saved = errno;
     uint64_t *mask = nm_fold_own_mask(me);
-    if (NM_UNLIKELY(mask != NULL) && begins)
-        nm_restore_signals(*mask);
-    else if (NM_UNLIKELY(mask != NULL))
-        nm_block_signals();
+    if (begins)
+        before = nm_block_signals();
+    nm_restore_signals(!begins ? before : mask ? *mask : mask_of(own_tid()));
+    errno = saved;
 }
 
 #define BIRTH(type, name, parameters, arguments)                                                                        \
@@ -73,7 +95,7 @@ __attribute__((constructor)) void *nm_before_vfork(void)
     struct nm_context *me = nm_context_self;
     own_thread();
     /* Nothing can be done after vfork. */
-    return NM_UNLIKELY(me && nm_fold_own_mask(me)) ? (void *)fork : (void *)REAL(vfork);
+    return NM_UNLIKELY(me && me->carrier->number != me->number) ? (void *)fork : (void *)REAL(vfork);
 }
 
 #if defined(__x86_64__)
