@@ -88,6 +88,21 @@ fn signals_are_the_programs_own() {
     same_result("signals", &[]);
 }
 
+/// Four threads on one processor: each kind of state, and each kind of birth.
+#[test]
+fn what_the_kernel_keeps_for_each_thread_is_the_threads_own() {
+    let manager = Manager::started();
+    for (compiler, path) in builds("thread_state") {
+        for kind in ended::run(&mut alone([path.as_str()])).stdout.lines() {
+            let bare = ended::run(alone([path.as_str(), kind]).env("OMP_NUM_THREADS", "4"));
+            let mut steered = manager.command(["run", "--max", "1", "--", &path, kind]);
+            let steered = ended::run(steered.env("OMP_NUM_THREADS", "4"));
+            steered.expect(&format!("{kind} by {compiler}"), &bare.stdout);
+        }
+    }
+    manager.expect_all_free();
+}
+
 #[test]
 fn libraries_that_come_and_go() {
     let private = program("gcc", "plugin-private.so");
