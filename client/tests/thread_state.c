@@ -406,6 +406,14 @@ static const struct kind {
 
 static int results[3];
 
+/* So long that a team on fewer processors is given back to the kernel, and any carrier runs any
+ * thread. */
+static void work(void)
+{
+    for (double until = check_now() + 0.01; check_now() < until;)
+        ;
+}
+
 static void note(int result)
 {
     __atomic_fetch_add(&results[result <= CANNOT ? result : WRONG], 1, __ATOMIC_RELAXED);
@@ -424,6 +432,7 @@ static void first(const struct kind *kind)
         if (done != RIGHT)
             note(done);
 #pragma omp barrier
+        work();
         if (results[CANNOT] == 0)
             note(kind->get(t));
 #pragma omp barrier
@@ -433,8 +442,9 @@ static void first(const struct kind *kind)
 static void second(const struct kind *kind)
 {
 #pragma omp parallel
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 4; i++) {
 #pragma omp barrier
+        work();
         note(kind->get(omp_get_thread_num()));
     }
 }
