@@ -81,8 +81,8 @@ static int ended(pid_t child)
     return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : WRONG;
 }
 
-#define LOOK "grep -q SigBlk:.0000000000000000$ /proc/self/status"
-static char *const look[] = {"sh", "-c", LOOK, NULL};
+#define LOOK "SigBlk:.0000000000000000$"
+static char *const look[] = {"grep", "-q", LOOK, "/proc/self/status", NULL}; /* a shell may clear its mask */
 
 static int born_thread(int t)
 {
@@ -119,7 +119,7 @@ static int born_vfork(int t)
     pid_t child = vfork();
     (void)t;
     if (child == 0) {
-        execv("/bin/sh", look);
+        execvp("grep", look);
         _exit(WRONG);
     }
     return ended(child);
@@ -134,7 +134,7 @@ static int born_clone(int t)
 static int born_spawn(int t)
 {
     pid_t child = 0;
-    return (t % 2 ? posix_spawn(&child, "/bin/sh", NULL, NULL, look, environ) : posix_spawnp(&child, "sh", NULL, NULL, look, environ))
+    return (t % 2 ? posix_spawn(&child, "/bin/grep", NULL, NULL, look, environ) : posix_spawnp(&child, "grep", NULL, NULL, look, environ))
                ? WRONG : ended(child);
 }
 
@@ -142,8 +142,8 @@ static int born_shell(int t)
 {
     FILE *pipe;
     if (t % 2)
-        return truth(system(LOOK) == 0);
-    return truth((pipe = popen(LOOK, "r")) && pclose(pipe) == 0);
+        return truth(system("grep -q " LOOK " /proc/self/status") == 0);
+    return truth((pipe = popen("grep -q " LOOK " /proc/self/status", "r")) && pclose(pipe) == 0);
 }
 
 /* While others wait for a lock that the member holds. */
