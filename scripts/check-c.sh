@@ -50,7 +50,7 @@ if command -v gcc >/dev/null 2>&1; then
     defined "$scratch/gcc/libnumaestro_shim.so" >"$scratch/shim"
     { comm -12 "$scratch/libc" "$scratch/shim"; grep '^numaestro_' "$scratch/shim"; echo fork; } | sort -u >"$scratch/should"
     printf '#include "client/stub/stub.h"\n#define NAME(name) name_ #name\nNM_NAMES(NAME, NAME, NAME)\n' |
-        gcc -I. -E -x c - | grep -o 'name_ "[a-z_0-9]*"' | cut -d '"' -f 2 | sort -u >"$scratch/is"
+        gcc -I. -E -x c - | grep -o 'name_ "[A-Za-z_0-9]*"' | cut -d '"' -f 2 | sort -u >"$scratch/is"
     diff "$scratch/is" "$scratch/should" >&2 || complain "NM_NAMES in client/stub/stub.h (<) is not what the shim stands before (>)"
 fi
 

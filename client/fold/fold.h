@@ -43,6 +43,7 @@ struct nm_context {
     uint32_t number;
     _Atomic bool home;        /* only its own carrier may run it */
     _Atomic bool inside;      /* it is in the scheduler, and must come out by itself */
+    _Atomic bool comes;       /* it waits for that, and need not */
 } __attribute__((aligned(128)));
 
 /* A kernel thread that runs the team's contexts. That thread writes it, except `call`. */
@@ -95,6 +96,14 @@ void nm_fold_recall(void);
 bool nm_fold_yield(struct nm_context *me);
 /* The context goes on on its own kernel thread, and stays there. */
 void nm_fold_go_home(struct nm_context *me);
+/* The same, but not for longer than until somebody lets it go. False: it goes on elsewhere. */
+bool nm_fold_try_home(struct nm_context *me);
+/* Whether the context has asked for its own carrier in this way and does not run. From any
+ * thread. */
+bool nm_fold_comes_home(uint32_t number);
+void nm_fold_give_up_home(uint32_t number);
+/* The signal mask that the context has at home; NULL: it is there. */
+uint64_t *nm_fold_own_mask(struct nm_context *me);
 /* Sends another context home, at its next barrier or where it waits now. From any thread of the
  * team. */
 void nm_fold_send_home(uint32_t number);

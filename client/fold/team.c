@@ -644,6 +644,35 @@ void nm_fold_go_home(struct nm_context *me)
         go_out(me);
 }
 
+bool nm_fold_try_home(struct nm_context *me)
+{
+    me->comes = true;
+    nm_fold_go_home(me);
+    me->comes = false;
+    if (me->carrier->number != me->number)
+        return false;
+    nm_fold_go_home(me); /* it may have been let go, and have come all the same */
+    return true;
+}
+
+bool nm_fold_comes_home(uint32_t number)
+{
+    const struct nm_context *context = &team.contexts[number];
+    return context->comes && atomic_load_explicit(&context->runner, memory_order_relaxed) == 0;
+}
+
+void nm_fold_give_up_home(uint32_t number)
+{
+    team.contexts[number].home = false;
+    ring();
+}
+
+uint64_t *nm_fold_own_mask(struct nm_context *me)
+{
+    struct nm_carrier *own = &team.carriers[me->number];
+    return me->carrier != own && own->blocks ? &own->signals : NULL;
+}
+
 void nm_fold_send_home(uint32_t number)
 {
     if (number >= team.members)
@@ -759,7 +788,7 @@ bool nm_fold_prepare(uint32_t members, uint32_t limit)
         struct nm_carrier *carrier = &team.carriers[i];
         context->number = carrier->number = carrier->last = i;
         context->carrier = carrier;
-        context->home = context->inside = false;
+        context->home = context->inside = context->comes = false;
         carrier->call = 0;
         carrier->blocks = false;
         carrier->evicted = carrier->left = 0;

@@ -27,6 +27,7 @@
 #define LEVEL_MOST 10
 #define PATIENCE_NS 1000000ull
 #define SECOND_NS 1000000000ull
+#define COMES_LOOKS 50u           /* a member does not wait longer for its own kernel thread */
 
 static _Atomic uint32_t allowed = UINT32_MAX;
 static _Atomic bool shared, all, given_back, running, asleep = true;
@@ -224,6 +225,21 @@ static void look_at_carriers(void)
     }
 }
 
+/* A member wants to go to its own kernel thread, which is stuck with another one: perhaps that one
+ * waits for a lock that the member holds. */
+static void look_for_stranded(void)
+{
+    static uint8_t looks[NM_FOLD_MEMBERS];
+    for (uint32_t i = 0; i < nm_fold_members(); i++) {
+        looks[i] = nm_fold_comes_home(i) ? looks[i] + 1 : 0;
+        if (looks[i] < COMES_LOOKS)
+            continue;
+        looks[i] = 0;
+        nm_watch_give_back(NM_WHY_OTHER); /* so that a carrier is free for it */
+        nm_fold_give_up_home(i);
+    }
+}
+
 static uint64_t rate_of(uint64_t switches)
 {
     static uint64_t before, since, rate;
@@ -260,6 +276,7 @@ uint64_t nm_watch_tick(void)
         asleep = false;
         busy_ns = now;
         look_at_carriers();
+        look_for_stranded();
         return TICK_NS;
     }
     look.stuck = false;

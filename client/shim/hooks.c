@@ -4,7 +4,7 @@
  * jumps to the real dlopen, it does not call it. This file must be compiled with optimisation, and
  * a test checks that a plugin's RUNPATH still works.
  */
-#include "whole.h"
+#include "own.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -142,7 +142,9 @@ int nm_create_thread(pthread_t *thread, const pthread_attr_t *attributes, void *
 
 SHIM_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *), void *argument)
 {
+    nm_birth(true);
     int error = nm_caller_create(thread, attributes, start, argument);
+    nm_birth(false);
     /* Perhaps a library that was loaded a moment ago makes its pool: this is the only sign of it
      * when nothing is loaded afterwards. */
     if (NM_LIKELY(error == 0))

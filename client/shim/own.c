@@ -8,49 +8,44 @@
  * its own kernel thread anyway; calls that visit every thread of the process dissolve the team
  * there.
  */
-#include "whole.h"
+#include "own.h"
 
 #include <errno.h>
 #include <grp.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-/* The C library's own function. Looked up once; if two threads look it up at once, they find the
- * same. */
-#define REAL(name)                                                                                                      \
-    ({                                                                                                                  \
-        static void *_Atomic known;                                                                                     \
-        if (NM_UNLIKELY(!known))                                                                                        \
-            known = nm_next_symbol(#name);                                                                              \
-        (__typeof__(&name))(void *)known;                                                                               \
-    })
-
-static inline void own_thread(void)
-{
-    if (NM_UNLIKELY(nm_context_self != NULL))
-        nm_whole_own_thread();
-}
-
-#define ABOUT_THREAD(type, name, parameters, arguments)                                                                 \
-    SHIM_EXPORT type name parameters                                                                                    \
-    {                                                                                                                   \
-        own_thread();                                                                                                   \
-        return REAL(name) arguments;                                                                                    \
-    }
 
 ABOUT_THREAD(int, sigaltstack, (const stack_t *stack, stack_t *before), (stack, before))
 ABOUT_THREAD(int, sigsuspend, (const sigset_t *set), (set))
 ABOUT_THREAD(int, sigwait, (const sigset_t *set, int *number), (set, number))
 ABOUT_THREAD(int, sigwaitinfo, (const sigset_t *set, siginfo_t *info), (set, info))
 ABOUT_THREAD(int, sigtimedwait, (const sigset_t *set, siginfo_t *info, const struct timespec *most), (set, info, most))
+ABOUT_THREAD(int, sigpending, (sigset_t *set), (set))
+ABOUT_THREAD(int, signalfd, (int fd, const sigset_t *set, int flags), (fd, set, flags))
+ABOUT_THREAD(int, pause, (void), ())
 ABOUT_THREAD(int, raise, (int number), (number))
-ABOUT_THREAD(int, sched_setscheduler, (pid_t pid, int policy, const struct sched_param *param), (pid, policy, param))
-ABOUT_THREAD(int, sched_setparam, (pid_t pid, const struct sched_param *param), (pid, param))
+
+/* These set a mask for as long as they wait. */
+#define WAITS_WITH(mask, name, parameters, arguments) ABOUT_WITH(if (mask) own_thread(), int, name, parameters, arguments)
+WAITS_WITH(mask, ppoll, (struct pollfd *fds, nfds_t count, const struct timespec *most, const sigset_t *mask), (fds, count, most, mask))
+WAITS_WITH(mask, pselect,
+           (int count, fd_set *in, fd_set *out, fd_set *other, const struct timespec *most, const sigset_t *mask),
+           (count, in, out, other, most, mask))
+WAITS_WITH(mask, epoll_pwait, (int fd, struct epoll_event *events, int count, int most, const sigset_t *mask),
+           (fd, events, count, most, mask))
+
+CHANGES_THREAD(int, sched_setscheduler, (pid_t pid, int policy, const struct sched_param *param), (pid, policy, param))
+CHANGES_THREAD(int, sched_setparam, (pid_t pid, const struct sched_param *param), (pid, param))
 
 SHIM_EXPORT int sched_setaffinity(pid_t pid, size_t bytes, const cpu_set_t *set)
 {
@@ -88,6 +83,9 @@ static void send_home(pthread_t thread)
 ABOUT_ANOTHER(int, pthread_cancel, (pthread_t thread), (thread))
 ABOUT_ANOTHER(int, pthread_setschedparam, (pthread_t thread, int policy, const struct sched_param *param),
               (thread, policy, param))
+ABOUT_ANOTHER(int, pthread_setschedprio, (pthread_t thread, int priority), (thread, priority))
+/* Its kernel thread uses time for it only at home. */
+ABOUT_ANOTHER(int, pthread_getcpuclockid, (pthread_t thread, clockid_t *clock), (thread, clock))
 
 SHIM_EXPORT int pthread_setaffinity_np(pthread_t thread, size_t bytes, const cpu_set_t *set)
 {
@@ -95,11 +93,16 @@ SHIM_EXPORT int pthread_setaffinity_np(pthread_t thread, size_t bytes, const cpu
     return nm_sizing_bind_thread(__builtin_return_address(0), thread, bytes, set);
 }
 
+/* Others are the C library's. */
+static bool is_usual(int number)
+{
+    return (number > 0 && number < 32) || (number >= SIGRTMIN && number <= SIGRTMAX);
+}
+
 SHIM_EXPORT int pthread_kill(pthread_t thread, int number)
 {
     uint32_t member;
-    bool usual = (number > 0 && number < 32) || (number >= SIGRTMIN && number <= SIGRTMAX); /* others are the C library's */
-    if (NM_LIKELY(!is_member(thread, &member)) || !usual)
+    if (NM_LIKELY(!is_member(thread, &member)) || !is_usual(number))
         return REAL(pthread_kill)(thread, number);
     return nm_fold_signal(member, number);
 }
@@ -114,6 +117,30 @@ SHIM_EXPORT int pthread_sigqueue(pthread_t thread, int number, const union sigva
     if (NM_UNLIKELY(theirs))
         nm_fold_send_home(member);
     return code;
+}
+
+bool nm_own_signal(pid_t tid, int number, int *code)
+{
+    struct nm_context *me = nm_context_self;
+    if (NM_LIKELY(!nm_fold_is_open()) || !is_usual(number))
+        return false;
+    own_thread();
+    for (uint32_t i = 0; i < nm_fold_members(); i++) {
+        if (nm_fold_carrier(i)->tid != tid || (me && me->number == i))
+            continue;
+        *code = nm_fold_signal(i, number);
+        return true;
+    }
+    return false;
+}
+
+SHIM_EXPORT int tgkill(pid_t process, pid_t tid, int number)
+{
+    int code;
+    if (NM_LIKELY(process != getpid() || !nm_own_signal(tid, number, &code)))
+        return (int)syscall(SYS_tgkill, process, tid, number);
+    errno = code ? code : errno;
+    return code ? -1 : 0;
 }
 
 /* Waits so long for all members to be on their own kernel threads. */
@@ -149,8 +176,8 @@ ABOUT_ALL(setgroups, (size_t count, const gid_t *groups), (count, groups))
  * see. */
 SHIM_EXPORT pid_t gettid(void)
 {
-    struct nm_context *me = nm_context_self;
-    return NM_UNLIKELY(me != NULL) ? nm_fold_carrier(me->number)->tid : (pid_t)syscall(SYS_gettid);
+    pid_t tid = own_tid();
+    return NM_UNLIKELY(tid != 0) ? tid : (pid_t)syscall(SYS_gettid);
 }
 
 /* The C library would read an area that the kernel wrote for the parked thread. */

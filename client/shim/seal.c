@@ -5,7 +5,7 @@
  * as without us, and it attaches to nobody any more. The manager still moves its threads from
  * outside.
  */
-#include "whole.h"
+#include "own.h"
 
 #include <stdarg.h>
 #include <sys/prctl.h>
@@ -47,5 +47,8 @@ SHIM_EXPORT int prctl(int option, ...)
         real = (int (*)(int, unsigned long, unsigned long, unsigned long, unsigned long))nm_next_symbol("prctl");
     if (option == PR_SET_SECCOMP)
         nm_seal();
+    int result;
+    if (NM_UNLIKELY(nm_own_prctl(option, words[0], &result)))
+        return result;
     return real(option, words[0], words[1], words[2], words[3]);
 }

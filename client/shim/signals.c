@@ -18,7 +18,7 @@
  * their own in between.
  */
 #include "../fold/kernel.h"
-#include "whole.h"
+#include "own.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -210,6 +210,55 @@ SETS_HANDLER(__sysv_signal)
 
 /* Masks: a thread of a team changes its own, on its own kernel thread. */
 
+static inline void compare_masks(void)
+{
+    if (NM_UNLIKELY(nm_fold_is_open()))
+        nm_whole_masks();
+}
+
+/* A member that did not get home changes the mask that it will have there. 0 or an error number; -1:
+ * it is at home. */
+static int change_mask(int how, const sigset_t *set, sigset_t *before)
+{
+    own_thread();
+    uint64_t *mask = NM_UNLIKELY(nm_context_self != NULL) ? nm_fold_own_mask(nm_context_self) : NULL, bits = 0;
+    if (NM_LIKELY(!mask))
+        return -1;
+    if (set)
+        memcpy(&bits, set, sizeof bits);
+    if (set && how != SIG_BLOCK && how != SIG_UNBLOCK && how != SIG_SETMASK)
+        return EINVAL;
+    if (before) {
+        sigemptyset(before);
+        memcpy(before, mask, sizeof *mask);
+    }
+    if (set)
+        *mask = how == SIG_BLOCK ? *mask | bits : how == SIG_UNBLOCK ? *mask & ~bits : bits;
+    return 0;
+}
+
+SHIM_EXPORT int pthread_sigmask(int how, const sigset_t *set, sigset_t *before)
+{
+    int error = change_mask(how, set, before);
+    if (NM_UNLIKELY(error >= 0))
+        return error;
+    error = REAL(pthread_sigmask)(how, set, before);
+    compare_masks();
+    return error;
+}
+
+SHIM_EXPORT int sigprocmask(int how, const sigset_t *set, sigset_t *before)
+{
+    int error = change_mask(how, set, before);
+    if (NM_UNLIKELY(error >= 0)) {
+        errno = error ? error : errno;
+        return error ? -1 : 0;
+    }
+    int result = REAL(sigprocmask)(how, set, before);
+    compare_masks();
+    return result;
+}
+
 #define SETS_MASK(type, name, parameters, arguments)                                                                    \
     type name parameters;                                                                                               \
     SHIM_EXPORT type name parameters                                                                                    \
@@ -217,11 +266,9 @@ SETS_HANDLER(__sysv_signal)
         static type(*_Atomic known) parameters;                                                                         \
         if (NM_UNLIKELY(!known))                                                                                        \
             known = (type(*) parameters)nm_next_symbol(#name);                                                          \
-        if (NM_UNLIKELY(nm_context_self != NULL))                                                                       \
-            nm_whole_own_thread();                                                                                      \
+        own_thread();                                                                                                   \
         type result = known arguments;                                                                                  \
-        if (NM_UNLIKELY(nm_fold_is_open()))                                                                             \
-            nm_whole_masks();                                                                                           \
+        compare_masks();                                                                                                \
         return result;                                                                                                  \
     }
 
@@ -231,16 +278,12 @@ SHIM_EXPORT handler_fn sigset(int number, handler_fn handler)
     static handler_fn (*_Atomic known)(int, handler_fn);
     if (NM_UNLIKELY(!known))
         known = (handler_fn(*)(int, handler_fn))nm_next_symbol("sigset");
-    if (NM_UNLIKELY(nm_context_self != NULL))
-        nm_whole_own_thread();
+    own_thread();
     handler_fn was = set_handler(known, number, handler);
-    if (NM_UNLIKELY(nm_fold_is_open()))
-        nm_whole_masks();
+    compare_masks();
     return was;
 }
 
-SETS_MASK(int, pthread_sigmask, (int how, const sigset_t *set, sigset_t *before), (how, set, before))
-SETS_MASK(int, sigprocmask, (int how, const sigset_t *set, sigset_t *before), (how, set, before))
 SETS_MASK(int, sighold, (int number), (number))
 SETS_MASK(int, sigrelse, (int number), (number))
 SETS_MASK(int, sigblock, (int mask), (mask))

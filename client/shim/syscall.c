@@ -7,11 +7,12 @@
  * it. So libomp must read the user's own mask, and the shim moves a thread that libomp puts there
  * to the processors that the manager allows the program. libomp asks the kernel by the C library's
  * syscall(), which every LLVM libomp and Intel's libiomp5 import: this file stands in front of that
- * one function. It passes every other call on by a jump with all registers and the stack unchanged,
- * which only assembly can promise: a compiler may write the stack words of the caller that it takes
- * for arguments, and these may hold a futex.
+ * one function. numbers.h has the other calls that are looked at (state.c). It passes every call on
+ * by a jump with all registers and the stack unchanged, which only assembly can promise: a compiler
+ * may write the stack words of the caller that it takes for arguments, and these may hold a futex.
  */
-#include "shim.h"
+#include "numbers.h"
+#include "own.h"
 
 #include <errno.h>
 #include <string.h>
@@ -27,7 +28,6 @@ extern const char end[] __attribute__((visibility("hidden")));
 
 /* Used by the assembly below. */
 nm_syscall_fn nm_real_syscall __attribute__((visibility("hidden")));
-void nm_find_syscall(void) __attribute__((visibility("hidden")));
 long nm_syscall_of_masks(long number, pid_t tid, size_t bytes, void *mask, const void *caller)
     __attribute__((visibility("hidden")));
 
@@ -70,8 +70,12 @@ static long put_back(size_t bytes, const void *mask)
 long nm_syscall_of_masks(long number, pid_t tid, size_t bytes, void *mask, const void *caller)
 {
     nm_find_syscall();
-    if (number == SYS_seccomp)
+    if (number == SYS_seccomp) {
         nm_seal();
+        own_thread();
+    } else if (number == SYS_sched_setaffinity) {
+        own_thread();
+    }
     bool own = tid == 0 && mask && is_libomp(caller);
     if (own && number == SYS_sched_getaffinity)
         return nm_affinity_whole(bytes, mask);
@@ -94,17 +98,18 @@ __asm__(".text\n"
         "syscall:\n"
         ".cfi_startproc\n"
         "    endbr64\n"
-        "    cmpq $" NM_NUMBER(SYS_sched_setaffinity) ", %rdi\n"
-        "    je 2f\n"
-        "    cmpq $" NM_NUMBER(SYS_sched_getaffinity) ", %rdi\n"
-        "    je 2f\n"
-        "    cmpq $" NM_NUMBER(SYS_seccomp) ", %rdi\n"
-        "    je 2f\n"
+        "    cmpq $" NM_NUMBER(NM_SYSCALLS) ", %rdi\n"
+        "    jae 1f\n"
+        "    leaq nm_syscall_ways(%rip), %r11\n"
+        "    cmpb $0, (%r11,%rdi)\n"
+        "    jne 2f\n"
         "1:  movq nm_real_syscall(%rip), %rax\n"
         "    testq %rax, %rax\n"
         "    jz 3f\n"
         "    jmp *%rax\n"
-        "2:  movq (%rsp), %r8\n"
+        "2:  cmpb $1, (%r11,%rdi)\n" /* NM_BY_MASKS */
+        "    jne 3f\n"
+        "    movq (%rsp), %r8\n"
         "    jmp nm_syscall_of_masks\n"
         "3:  pushq %rdi\n    .cfi_adjust_cfa_offset 8\n"
         "    pushq %rsi\n    .cfi_adjust_cfa_offset 8\n"
@@ -113,7 +118,8 @@ __asm__(".text\n"
         "    pushq %r8\n    .cfi_adjust_cfa_offset 8\n"
         "    pushq %r9\n    .cfi_adjust_cfa_offset 8\n"
         "    subq $8, %rsp\n    .cfi_adjust_cfa_offset 8\n"
-        "    call nm_find_syscall\n"
+        "    call nm_syscall_about\n"
+        "    movq %rdx, %r11\n"
         "    addq $8, %rsp\n    .cfi_adjust_cfa_offset -8\n"
         "    popq %r9\n    .cfi_adjust_cfa_offset -8\n"
         "    popq %r8\n    .cfi_adjust_cfa_offset -8\n"
@@ -121,7 +127,10 @@ __asm__(".text\n"
         "    popq %rdx\n    .cfi_adjust_cfa_offset -8\n"
         "    popq %rsi\n    .cfi_adjust_cfa_offset -8\n"
         "    popq %rdi\n    .cfi_adjust_cfa_offset -8\n"
-        "    jmp 1b\n"
+        "    testq %rax, %rax\n"
+        "    jz 1b\n"
+        "    movq %r11, %rax\n"
+        "    ret\n"
         ".cfi_endproc\n"
         ".size syscall, .-syscall\n");
 #else
@@ -131,29 +140,34 @@ __asm__(".text\n"
         "syscall:\n"
         ".cfi_startproc\n"
         "    hint #34\n"
-        "    cmp x0, #" NM_NUMBER(SYS_sched_setaffinity) "\n"
-        "    b.eq 2f\n"
-        "    cmp x0, #" NM_NUMBER(SYS_sched_getaffinity) "\n"
-        "    b.eq 2f\n"
-        "    mov x16, #" NM_NUMBER(SYS_seccomp) "\n"
-        "    cmp x0, x16\n"
-        "    b.eq 2f\n"
+        "    cmp x0, #" NM_NUMBER(NM_SYSCALLS) "\n"
+        "    b.hs 1f\n"
+        "    adrp x16, nm_syscall_ways\n"
+        "    add x16, x16, :lo12:nm_syscall_ways\n"
+        "    ldrb w16, [x16, x0]\n"
+        "    cbnz w16, 2f\n"
         "1:  adrp x16, nm_real_syscall\n"
         "    ldr x16, [x16, #:lo12:nm_real_syscall]\n"
         "    cbz x16, 3f\n"
         "    br x16\n"
-        "2:  mov x4, x30\n"
+        "2:  cmp w16, #1\n" /* NM_BY_MASKS */
+        "    b.ne 3f\n"
+        "    mov x4, x30\n"
         "    b nm_syscall_of_masks\n"
         "3:  stp x0, x1, [sp, #-64]!\n    .cfi_adjust_cfa_offset 64\n"
         "    stp x2, x3, [sp, #16]\n"
         "    stp x4, x5, [sp, #32]\n"
         "    stp x6, x30, [sp, #48]\n    .cfi_rel_offset 30, 56\n"
-        "    bl nm_find_syscall\n"
+        "    bl nm_syscall_about\n"
+        "    mov x16, x0\n"
+        "    mov x17, x1\n"
         "    ldp x2, x3, [sp, #16]\n"
         "    ldp x4, x5, [sp, #32]\n"
         "    ldp x6, x30, [sp, #48]\n    .cfi_restore 30\n"
         "    ldp x0, x1, [sp], #64\n    .cfi_adjust_cfa_offset -64\n"
-        "    b 1b\n"
+        "    cbz x16, 1b\n"
+        "    mov x0, x17\n"
+        "    ret\n"
         ".cfi_endproc\n"
         ".size syscall, .-syscall\n");
 #endif

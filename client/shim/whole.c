@@ -293,15 +293,21 @@ void nm_whole_own_thread(void)
 {
     struct nm_context *me = nm_context_self;
     struct nm_pass *pass = nm_member.pass;
-    /* In sequential code the root is there anyway. */
-    if (!me || (nm_whole_is_held() && !held.inside))
+    /* Outside of regions the root is there anyway. */
+    if (!me || !nm_watch_in_region())
         return;
-    if (!me->home && !(pass && nm_member.real)) {
-        nm_watch_give_back(NM_WHY_OTHER);
-        nm_watch_remember();
-    }
+    bool first = !me->home && !(pass && nm_member.real);
     /* Also if the root has been sent home already: it may not be there yet. */
-    nm_fold_go_home(me);
+    nm_fold_try_home(me);
+    if (!first)
+        return;
+    /* Only now, and each member to its own kernel thread: any other may get stuck there, waiting
+     * for this one. */
+    for (uint32_t i = 0; i < nm_fold_members(); i++)
+        if (i != me->number)
+            nm_fold_send_home(i);
+    nm_watch_give_back(NM_WHY_OTHER);
+    nm_watch_remember();
 }
 
 void nm_whole_masks(void)

@@ -26,6 +26,21 @@ NM_NEXT(execveat, execveat_fn)
 NM_NEXT(posix_spawn, spawn_fn)
 NM_NEXT(posix_spawnp, spawn_fn)
 
+/* What the shim has to do in the thread that starts something. */
+static void (*_Atomic around_birth)(bool);
+
+STUB_EXPORT void numaestro_at_birth(void (*around)(bool))
+{
+    around_birth = around;
+}
+
+void nm_stub_at_birth(bool begins)
+{
+    void (*around)(bool) = around_birth;
+    if (around && !nm_stub_is_vfork_child())
+        around(begins);
+}
+
 void nm_stub_prepare_exec(void)
 {
     execve_next();
@@ -138,7 +153,7 @@ static void fit(void *of)
         nm_change_compose(&plan->change, plan->envp, plan->entries);
 }
 
-static int start_fitted(const struct start *start, char *const envp[])
+static int fit_and_start(const struct start *start, char *const envp[])
 {
     struct nm_room room;
     struct nm_plan *plan = nm_room_take(&room, nm_plan_bytes(envp));
@@ -155,6 +170,14 @@ static int start_fitted(const struct start *start, char *const envp[])
         nm_room_hand_back(&room);
     nm_place_undo(&plan->moved);
     nm_room_leave(&room);
+    return result;
+}
+
+static int start_fitted(const struct start *start, char *const envp[])
+{
+    nm_stub_at_birth(true);
+    int result = fit_and_start(start, envp);
+    nm_stub_at_birth(false);
     return result;
 }
 

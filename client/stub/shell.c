@@ -141,9 +141,11 @@ STUB_EXPORT int system(const char *command)
     struct stand_in in = {NULL, NULL};
     if (!system_next())
         return nm_fail(ENOSYS);
+    nm_stub_at_birth(true);
     if (command)
         stand_in(&in);
     int result = system_next()(command);
+    nm_stub_at_birth(false);
     step_back(&in);
     return result;
 }
@@ -153,8 +155,10 @@ STUB_EXPORT FILE *popen(const char *command, const char *type)
     struct stand_in in;
     if (!popen_next())
         return NULL;
+    nm_stub_at_birth(true);
     stand_in(&in);
     FILE *result = popen_next()(command, type);
+    nm_stub_at_birth(false);
     step_back(&in);
     return result;
 }

@@ -14,12 +14,20 @@
  * PASSED: called through the table. ASKED: the answer depends on the shim, so it is loaded first.
  * OWN: a function of numaestro.h. */
 #define NM_NAMES(PASSED, ASKED, OWN)                                                                                          \
-    PASSED(dlclose) PASSED(fork) PASSED(gettid) PASSED(pkey_alloc) PASSED(pthread_attr_setaffinity_np) PASSED(pthread_cancel)              \
-    PASSED(pthread_create) PASSED(pthread_exit) PASSED(pthread_kill) PASSED(pthread_mutexattr_setprotocol)                    \
-    PASSED(pthread_setschedparam) PASSED(pthread_sigmask) PASSED(pthread_sigqueue) PASSED(raise) PASSED(readv) PASSED(sched_getcpu)         \
-    PASSED(sched_setparam) PASSED(sched_setscheduler) PASSED(sched_yield) PASSED(setegid) PASSED(seteuid) PASSED(setgid)      \
-    PASSED(setgroups) PASSED(setregid) PASSED(setresgid) PASSED(setresuid) PASSED(setreuid) PASSED(setuid)                    \
-    PASSED(sigaltstack) PASSED(sigprocmask) PASSED(sigsuspend) PASSED(sigtimedwait) PASSED(sigwait) PASSED(sigwaitinfo)       \
+    PASSED(_Fork) PASSED(capget) PASSED(capset) PASSED(clock_gettime) PASSED(clone) PASSED(daemon) PASSED(dlclose)      \
+    PASSED(epoll_pwait) PASSED(fork) PASSED(forkpty) PASSED(getpriority) PASSED(getrusage) PASSED(gettid) PASSED(nice)  \
+    PASSED(pause) PASSED(personality) PASSED(pkey_alloc) PASSED(ppoll) PASSED(pselect)                                  \
+    PASSED(pthread_attr_setaffinity_np) PASSED(pthread_cancel) PASSED(pthread_create) PASSED(pthread_exit)              \
+    PASSED(pthread_getcpuclockid) PASSED(pthread_getname_np) PASSED(pthread_kill)                                       \
+    PASSED(pthread_mutexattr_setprotocol) PASSED(pthread_setname_np) PASSED(pthread_setschedparam)                      \
+    PASSED(pthread_setschedprio) PASSED(pthread_sigmask) PASSED(pthread_sigqueue) PASSED(ptrace) PASSED(raise)          \
+    PASSED(readv) PASSED(sched_getcpu) PASSED(sched_getparam) PASSED(sched_getscheduler) PASSED(sched_rr_get_interval)  \
+    PASSED(sched_setparam) PASSED(sched_setscheduler) PASSED(sched_yield) PASSED(setegid) PASSED(seteuid)               \
+    PASSED(setfsgid) PASSED(setfsuid) PASSED(setgid) PASSED(setgroups) PASSED(setns) PASSED(setpriority)                \
+    PASSED(setregid) PASSED(setresgid) PASSED(setresuid) PASSED(setreuid) PASSED(setuid) PASSED(sigaltstack)            \
+    PASSED(sigblock) PASSED(sighold) PASSED(signalfd) PASSED(sigpending) PASSED(sigprocmask) PASSED(sigrelse)           \
+    PASSED(sigsetmask) PASSED(sigsuspend) PASSED(sigtimedwait) PASSED(sigwait) PASSED(sigwaitinfo) PASSED(tgkill)       \
+    PASSED(thrd_create) PASSED(timer_create) PASSED(unshare) PASSED(vfork) PASSED(wordexp)                              \
     ASKED(dlopen) ASKED(get_nprocs) ASKED(prctl) ASKED(pthread_getaffinity_np) ASKED(pthread_setaffinity_np) ASKED(sched_getaffinity)      \
     ASKED(sched_setaffinity) ASKED(syscall) ASKED(sysconf)                                                                    \
     OWN(numaestro_advise) OWN(numaestro_api_version) OWN(numaestro_asked_back) OWN(numaestro_attach) OWN(numaestro_changed)   \
@@ -50,6 +58,8 @@ bool nm_stub_shim_path(const char *stub, char *out, size_t room); /* the shim th
 
 /* exec.c: a child of fork is about to start something, or may be */
 void nm_stub_prepare_exec(void);
+/* This thread is about to start something, or has done so. */
+void nm_stub_at_birth(bool begins);
 
 /* room.c: memory of this many bytes, and a stack beside it; NULL if there is none */
 struct nm_room {

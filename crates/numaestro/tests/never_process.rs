@@ -88,6 +88,23 @@ fn signals_are_the_programs_own() {
     same_result("signals", &[]);
 }
 
+/// Four threads on one processor and on two: each kind of state, and each kind of birth.
+#[test]
+fn what_the_kernel_keeps_for_each_thread_is_the_threads_own() {
+    let manager = Manager::started();
+    for (compiler, path) in builds("thread_state") {
+        for kind in ended::run(&mut alone([path.as_str()])).stdout.lines() {
+            let bare = ended::run(alone([path.as_str(), kind]).env("OMP_NUM_THREADS", "4"));
+            for most in ["1", "2"] {
+                let mut steered = manager.command(["run", "--max", most, "--", &path, kind]);
+                let steered = ended::run(steered.env("OMP_NUM_THREADS", "4"));
+                steered.expect(&format!("{kind} by {compiler} on {most}"), &bare.stdout);
+            }
+        }
+    }
+    manager.expect_all_free();
+}
+
 #[test]
 fn libraries_that_come_and_go() {
     let private = program("gcc", "plugin-private.so");
