@@ -22,10 +22,6 @@
 
 typedef long (*nm_syscall_fn)(long, ...);
 
-/* First byte of this library, and the one after its last, from the linker. */
-extern const char __ehdr_start[] __attribute__((visibility("hidden")));
-extern const char end[] __attribute__((visibility("hidden")));
-
 /* Used by the assembly below. */
 nm_syscall_fn nm_real_syscall __attribute__((visibility("hidden")));
 long nm_syscall_of_masks(long number, pid_t tid, size_t bytes, void *mask, const void *caller)
@@ -39,10 +35,14 @@ __attribute__((constructor)) void nm_find_syscall(void)
         nm_real_syscall = (nm_syscall_fn)nm_next_symbol("syscall");
 }
 
-static bool is_libomp(const void *caller)
+/* Of the shim's own code, by the linker: what it does for the kernel thread that it runs on is never a
+ * member's wish. On both machines a function without a fixed number of arguments finds them where
+ * this one does. */
+long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f) __attribute__((visibility("hidden")));
+long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
 {
-    const char *at = caller;
-    return !(at >= __ehdr_start && at < end) && nm_is_libomp(caller);
+    nm_find_syscall();
+    return nm_real_syscall(number, a, b, c, d, e, f);
 }
 
 /* libomp puts the calling thread on the mask that it read at its start. */
@@ -76,7 +76,7 @@ long nm_syscall_of_masks(long number, pid_t tid, size_t bytes, void *mask, const
     } else if (number == SYS_sched_setaffinity) {
         own_thread();
     }
-    bool own = tid == 0 && mask && is_libomp(caller);
+    bool own = tid == 0 && mask && nm_is_libomp(caller);
     if (own && number == SYS_sched_getaffinity)
         return nm_affinity_whole(bytes, mask);
     if (own && !nm_starting() && nm_is_whole(bytes, mask))
@@ -171,5 +171,14 @@ __asm__(".text\n"
         ".cfi_endproc\n"
         ".size syscall, .-syscall\n");
 #endif
+
+#else
+
+extern long __real_syscall(long number, long a, long b, long c, long d, long e, long f);
+long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f) __attribute__((visibility("hidden")));
+long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
+{
+    return __real_syscall(number, a, b, c, d, e, f);
+}
 
 #endif
