@@ -9,6 +9,7 @@
 #
 #   DIRECTORY/source/libgomp    libgomp/testsuite of gcc
 #   DIRECTORY/source/libomp     openmp/runtime/test of LLVM
+#   DIRECTORY/source/src        headers of openmp/runtime/src
 #   DIRECTORY/source/versions   what was fetched; written last, so whoever finds it finds everything
 #
 # Root is not needed. Where this cannot work the reason is said in a line that begins with "skipped ", and the exit
@@ -88,10 +89,12 @@ archive "$gcc"
 # An archive of archives: gcc itself is one of them.
 tar -xOf "$archive" --wildcards '*/gcc-[0-9]*.tar.xz' | only -J '*/libgomp/testsuite' || fail "$archive has no libgomp/testsuite"
 archive "$llvm"
-only -f "$archive" '*/openmp/runtime/test' || fail "$archive has no openmp/runtime/test"
+# The tests of tools include headers of the runtime itself.
+only -f "$archive" '*/openmp/runtime/test' '*/openmp/runtime/src/kmp_*.h' || fail "$archive has no openmp/runtime/test"
 
 mkdir "$work/suites"
-mv "$work/source/libgomp/testsuite" "$work/suites/libgomp" && mv "$work/source/openmp/runtime/test" "$work/suites/libomp" || exit 1
+mv "$work/source/libgomp/testsuite" "$work/suites/libgomp" && mv "$work/source/openmp/runtime/test" "$work/suites/libomp" &&
+    mv "$work/source/openmp/runtime/src" "$work/suites/src" || exit 1
 (cd "$work/packages" && ls ./*.orig.tar.*) | sed 's|^\./||' >"$work/suites/versions"
 rm -rf "$target/source"
 mv "$work/suites" "$target/source" || fail "$target cannot be written"

@@ -97,7 +97,11 @@ fn all(root: &Path, options: &Options, cases: &[Case<'_>], known: &[Known], repo
     let work = |number: u32| -> Result<()> {
         let scratch = root.join(DIRECTORY).join(format!("work-{}-{number}", std::process::id()));
         let ended = Worker { options, known, report, number }.work(&scratch, &mut || {
-            let program = programs.get(next.fetch_add(1, Ordering::Relaxed))?;
+            let taken = next.fetch_add(1, Ordering::Relaxed);
+            let program = programs.get(taken)?;
+            if taken > 0 && taken.is_multiple_of(200) {
+                println!("suites: {taken} of {} programs", programs.len());
+            }
             if options.seconds.is_some_and(|seconds| begin.elapsed() > seconds) {
                 report.lock().ok()?.left_out += program.len() as u64;
                 return Some(&[]);
@@ -139,7 +143,7 @@ impl Worker<'_> {
         while let Some(cases) = next() {
             let Some(first) = cases.first() else { continue };
             let program = build::program(first.recipe, first.compiler, &directory)?;
-            self.report().count_built(program.is_some());
+            self.report().add_program(first, program.is_some());
             let Some(program) = program else { continue };
             for case in cases {
                 let trial = bench.try_case(case, &program)?;

@@ -10,11 +10,11 @@ use super::trial::{Trial, Verdict};
 pub struct Report {
     seed: u64,
     built: u64,
-    not_built: u64,
+    not_built: Vec<String>,
     same: u64,
     known: u64,
-    fails_alone: u64,
-    slow_alone: u64,
+    fails_alone: Vec<String>,
+    slow_alone: Vec<String>,
     runs: u64,
     changes: u64,
     unchanged: u64,
@@ -30,8 +30,12 @@ impl Report {
     }
 
     /// A program was built, or could not be.
-    pub fn count_built(&mut self, built: bool) {
-        *if built { &mut self.built } else { &mut self.not_built } += 1;
+    pub fn add_program(&mut self, case: &Case<'_>, built: bool) {
+        if built {
+            self.built += 1;
+        } else {
+            self.not_built.push(format!("{} {}", case.recipe.name, case.compiler));
+        }
     }
 
     /// Takes a case. Says in a line what was found, if anything was; `known` is the cause of a
@@ -47,11 +51,13 @@ impl Report {
             }
             Verdict::FailsAlone | Verdict::SlowAlone => {
                 let failed = trial.verdict == Verdict::FailsAlone;
-                *if failed { &mut self.fails_alone } else { &mut self.slow_alone } += 1;
+                let list = if failed { &mut self.fails_alone } else { &mut self.slow_alone };
+                list.push(case.to_string());
                 return None;
             }
             Verdict::Differs(what) => ("differs", what),
             Verdict::Fails(what) => ("fails", what),
+            Verdict::Crashes(what) => ("crashes", what),
             Verdict::Hangs(what) => ("hangs", what),
         };
         self.known += u64::from(known.is_some());
@@ -82,14 +88,17 @@ impl Report {
 
     /// In words; the last line is for the one who counts tests.
     pub fn text(&self) -> String {
-        let Self { seed, built, not_built, same, known, fails_alone, slow_alone, runs, changes, unchanged, .. } = self;
+        let Self { seed, built, same, known, runs, changes, unchanged, .. } = self;
+        let (not_built, fails_alone, slow_alone) =
+            (self.not_built.len(), self.fails_alone.len(), self.slow_alone.len());
         let count = |kind: &str| self.found.iter().filter(|one| one["known"].is_null() && one["kind"] == kind).count();
-        let (hangs, fails, differs) = (count("hangs"), count("fails"), count("differs"));
+        let (hangs, crashes, fails) = (count("hangs"), count("crashes"), count("fails"));
+        let differs = count("differs");
         let left_out = if self.left_out > 0 { format!("; no time for {} more", self.left_out) } else { String::new() };
         format!(
             "suites: seed {seed}, {built} programs built, {not_built} not; {runs} managed runs, {changes} changes of \
              their processors, {unchanged} cases without one{left_out}\n\
-             suites: {same} as alone, {hangs} hang, {fails} fail, {differs} differ, {known} known differences; not \
+             suites: {same} as alone, {hangs} hang, {crashes} crash, {fails} fail, {differs} differ, {known} known differences; not \
              counted: {fails_alone} that fail alone, {slow_alone} that take too long alone\n\
              {} passed, {} failed",
             same + known,

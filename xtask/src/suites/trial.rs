@@ -40,8 +40,10 @@ pub enum Verdict {
     Same,
     /// Something else than alone.
     Differs(String),
-    /// Ended by a signal, or by its own check of its results.
+    /// Says itself, by its exit code, that something is wrong.
     Fails(String),
+    /// Ended by a signal.
+    Crashes(String),
     /// No end.
     Hangs(String),
     /// Alone it fails.
@@ -124,7 +126,9 @@ impl Bench<'_> {
             return Err(error);
         }
         let ended = match outcome {
-            Outcome::Hangs(threads) => return Ok(Verdict::Hangs(threads)),
+            Outcome::Hangs(threads) => {
+                return Ok(Verdict::Hangs(format!("no end after {} s\n{threads}", limit.as_secs())));
+            }
             Outcome::Ended(ended, _) => ended,
         };
         for run in ALONE..ALONE_MAX {
@@ -138,6 +142,7 @@ impl Bench<'_> {
         }
         Ok(match alone.difference(&ended) {
             None => Verdict::Same,
+            Some(what) if ended.code > 128 => Verdict::Crashes(what),
             Some(what) if ended.code != 0 => Verdict::Fails(what),
             Some(what) => Verdict::Differs(what),
         })
