@@ -29,12 +29,20 @@ pub enum Outcome {
     Hangs(String),
 }
 
-/// Runs it, and calls `meanwhile` again and again. Output goes to files in `scratch`, so that what
-/// a child of the program holds open delays nobody.
+/// Runs it in an empty directory, and calls `meanwhile` again and again. Output goes
+/// to files, so that what a child of the program holds open delays nobody.
 pub fn run(command: &mut Command, scratch: &Path, limit: Duration, meanwhile: &mut dyn FnMut(u32)) -> Result<Outcome> {
     let what = format!("{command:?}");
+    let empty = scratch.join("run");
+    let _ = fs::remove_dir_all(&empty);
+    fs::create_dir_all(&empty)?;
     let (out, err) = (scratch.join("stdout"), scratch.join("stderr"));
-    command.stdin(Stdio::null()).stdout(File::create(&out)?).stderr(File::create(&err)?).process_group(0);
+    command
+        .stdin(Stdio::null())
+        .stdout(File::create(&out)?)
+        .stderr(File::create(&err)?)
+        .current_dir(empty)
+        .process_group(0);
     let begin = Instant::now();
     let mut child = command.spawn().with_context(|| what.clone())?;
     let status = wait(&mut child, limit, meanwhile)?;

@@ -41,7 +41,7 @@ impl Manager {
         let mut command = Command::new(numaestro);
         quiet(&mut command);
         // It does not give way to what else runs here, which would leave nothing to change.
-        command.arg("daemon").arg("--dir").arg(directory).args(["--idle-exit", "0", "--ignore-unmanaged"]);
+        command.arg("daemon").arg("--dir").arg(directory).args(["--idle-exit", "300", "--ignore-unmanaged"]);
         command.env("NUMAESTRO_DIR", directory).env("XDG_CONFIG_HOME", directory);
         let nothing = || Stdio::null();
         let daemon = command.stdin(nothing()).stdout(nothing()).stderr(nothing()).spawn();
@@ -65,6 +65,7 @@ impl Manager {
     /// `numaestro run -- PROGRAM`.
     pub fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(&self.numaestro);
+        quiet(&mut command);
         command.args(["run", "--"]).arg(program);
         command.env("NUMAESTRO_DIR", &self.directory).env("XDG_CONFIG_HOME", &self.directory);
         command

@@ -117,7 +117,7 @@ impl Bench<'_> {
         changes: &mut u64,
     ) -> Result<Verdict> {
         let mut command = self.manager.command(program);
-        self.settle(&mut command, case);
+        Self::settle(&mut command, case);
         let dice = Dice::new(self.dice.roll(1 << 40));
         let mut flips = Flips::new(self.manager, dice, self.terms.processors);
         let outcome = ended::run(&mut command, &self.scratch, limit, &mut |pid| flips.turn(pid))?;
@@ -154,17 +154,12 @@ impl Bench<'_> {
             command = Command::new("taskset");
             command.args(["1"]).arg(program);
         }
-        self.settle(&mut command, case);
+        quiet(&mut command);
+        Self::settle(&mut command, case);
         ended::run(&mut command, &self.scratch, self.terms.alone_max, &mut |_| {})
     }
 
-    fn settle(&self, command: &mut Command, case: &Case<'_>) {
-        let directory = command.get_envs().find(|(name, _)| *name == "NUMAESTRO_DIR");
-        let directory = directory.and_then(|(_, value)| value.map(std::ffi::OsStr::to_owned));
-        quiet(command);
-        if let Some(directory) = directory {
-            command.env("NUMAESTRO_DIR", directory);
-        }
-        command.args(&case.recipe.said.runs[case.run].arguments).envs(case.environment()).current_dir(&self.scratch);
+    fn settle(command: &mut Command, case: &Case<'_>) {
+        command.args(&case.recipe.said.runs[case.run].arguments).envs(case.environment());
     }
 }
