@@ -29,8 +29,8 @@ pub enum Outcome {
     Hangs(String),
 }
 
-/// Runs it in an empty directory, and calls `meanwhile` again and again. Output goes
-/// to files, so that what a child of the program holds open delays nobody.
+/// Runs it in an empty directory, and calls `meanwhile` again and again. Output goes to files, so
+/// that what a child of the program holds open delays nobody.
 pub fn run(command: &mut Command, scratch: &Path, limit: Duration, meanwhile: &mut dyn FnMut(u32)) -> Result<Outcome> {
     let what = format!("{command:?}");
     let empty = scratch.join("run");

@@ -28,11 +28,10 @@ impl Alone {
             let said = managed.stderr.lines().chain(managed.stdout.lines()).take(3).collect::<Vec<_>>().join(" | ");
             return Some(format!("ends with {} instead of {}: {said}", managed.code, first.code));
         }
-        let exact = |a: &Ended, b: &Ended| a == b;
-        if agree(exact) || (agree(same_lines) && !seen(same_lines)) {
+        if agree(|a, b| a == b) {
             return Some(first_line(first, managed));
         }
-        None
+        (agree(same_lines) && !seen(same_lines)).then(|| first_shape(first, managed))
     }
 }
 
@@ -65,6 +64,21 @@ fn without_numbers(line: &str) -> String {
         word.clear();
     }
     text
+}
+
+/// The first kind of line that is there more often or less often.
+fn first_shape(alone: &Ended, managed: &Ended) -> String {
+    for (what, alone, managed) in
+        [("stdout", &alone.stdout, &managed.stdout), ("stderr", &alone.stderr, &managed.stderr)]
+    {
+        let (alone, managed) = (shape(alone), shape(managed));
+        let count = |lines: &[String], line: &String| lines.iter().filter(|one| *one == line).count();
+        let differs = |line: &&String| count(&alone, line) != count(&managed, line);
+        if let Some(line) = managed.iter().chain(&alone).find(differs) {
+            return format!("{what}: {:?} {} times instead of {}", line, count(&managed, line), count(&alone, line));
+        }
+    }
+    String::from("nothing")
 }
 
 fn first_line(alone: &Ended, managed: &Ended) -> String {
