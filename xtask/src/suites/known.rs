@@ -24,7 +24,8 @@ impl Known {
     /// Whether the entry speaks of this case.
     pub fn covers(&self, case: &Case<'_>) -> bool {
         let matches = |pattern: &str, text: &str| pattern == "*" || pattern.split(',').any(|one| one == text);
-        self.program == case.program()
+        let file = case.recipe.name.trim_end_matches(":c++");
+        [case.program().as_str(), &case.recipe.name, file].contains(&self.program.as_str())
             && matches(&self.compiler, &case.compiler.to_string())
             && matches(&self.threads, &case.threads())
     }
