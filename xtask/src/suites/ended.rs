@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 /// How a program has ended, and what it wrote.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ended {
-    /// Exit code, or 128 and the number of the signal.
+    /// Exit code, or the number of the signal, negative.
     pub code: i32,
     /// Standard output.
     pub stdout: String,
@@ -55,7 +55,7 @@ pub fn run(command: &mut Command, scratch: &Path, limit: Duration, meanwhile: &m
         return Ok(Outcome::Hangs(hangs.unwrap_or_default()));
     };
     let text = |path: &Path| fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-    let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
+    let code = status.code().unwrap_or_else(|| -status.signal().unwrap_or(0));
     Ok(Outcome::Ended(Ended { code, stdout: text(&out)?, stderr: text(&err)? }, took))
 }
 

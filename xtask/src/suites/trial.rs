@@ -142,7 +142,7 @@ impl Bench<'_> {
         }
         Ok(match alone.difference(&ended) {
             None => Verdict::Same,
-            Some(what) if ended.code > 128 => Verdict::Crashes(what),
+            Some(what) if ended.code < 0 => Verdict::Crashes(what),
             Some(what) if ended.code != 0 => Verdict::Fails(what),
             Some(what) => Verdict::Differs(what),
         })
