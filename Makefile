@@ -22,6 +22,7 @@ help:
 	@echo "make spank               the plugin of Slurm, for the Slurm that is here, in build/client/spank/"
 	@echo "make test-slurm          what runs on a Slurm cluster: one is made of this host for each test"
 	@echo "make test-containers     what runs in containers of Podman, and the manifests for Kubernetes"
+	@echo "make test-suites         libgomp's and libomp's own test suites, all of them (an hour); SUITES_FLAGS=--help for a part"
 	@echo "make test-mpi            ranks of Open MPI and MPICH that lend to each other"
 	@echo "make check               format, lints, the project's own checks, C warnings, documentation"
 	@echo "make bench               measure the mixes of programs; BENCH_FLAGS=--quick for a short run"
@@ -104,6 +105,11 @@ test-numa: packages
 spank:
 	@+$(MAKE) -s -C client spank
 
+# The runtimes' own programs, which are fetched, each alone and managed.
+test-suites: test-packages
+	@$(MAKE) --no-print-directory binaries client
+	$(CARGO) xtask suites --command $(NUMAESTRO) $(or $(SUITES_FLAGS),--all)
+
 # Ranks of MPI on this host, with each implementation that is here.
 test-mpi: rust
 	@scripts/install-packages.sh mpi
@@ -152,5 +158,5 @@ clean:
 	$(CARGO) clean
 	rm -rf build
 
-.PHONY: help rust packages test-packages build binaries examples client kernels test-programs venv demo bench repro sim-bench test test-quick test-fresh test-numa spank test-slurm test-mpi \
+.PHONY: help rust packages test-packages build binaries examples client kernels test-programs venv demo bench repro sim-bench test test-quick test-fresh test-numa test-suites spank test-slurm test-mpi \
         test-containers check install uninstall deb wheel clean

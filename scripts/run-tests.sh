@@ -124,13 +124,16 @@ whole() {
     ! wanted numa-odd numa-pages || guest/fetch.sh || true
     guest numa-odd --numaestro "$COMMAND" --boot odd
     guest numa-pages --numaestro "$COMMAND" --boot four --only pages-
+    # Some programs of the runtimes' own suites, others every time. A run that fails has printed the seed that repeats it.
+    ! wanted suites || scripts/fetch-suites.sh || true
+    suite suites cargo xtask suites --draw 60 --seconds 80 --alone-max 2 --command "$COMMAND"
     suite kernels make -s -C kernels check
     suite client make -s -C client check
 }
 
 # What went wrong, once more and in short: the reader of a long log looks at its end.
 complaints() {
-    grep -HE '^test .* (FAILED|has been running)|^FAILED |panicked at|process didn.t exit successfully|^== .*(too long|does not build)|^error(:|\[)' \
+    grep -HE '^test .* (FAILED|has been running)|^FAILED |^fault |panicked at|process didn.t exit successfully|^== .*(too long|does not build)|^error(:|\[)' \
         "$logs"/*.log | head -n 60 | cut -c "$((${#logs} + 2))-400"
 }
 

@@ -11,6 +11,7 @@ mod layering;
 mod new_policy;
 mod policies;
 mod sources;
+mod suites;
 mod tidy;
 
 use std::path::{Path, PathBuf};
@@ -30,10 +31,17 @@ cargo xtask CHECK
   policies         write docs/policies.md from the headers of the policy files; --check only compares
   new-policy PART NAME
                    write a policy to begin with; PART is share, placement, turns, pages or admission
+  suites OPTIONS   run the OpenMP runtimes' own tests alone and managed; suites --help
 ";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let Some(("suites", words)) = first_and_others(&arguments) {
+        return repository_root().and_then(|root| suites::run(&root, &words)).unwrap_or_else(|error| {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        });
+    }
     match dispatch(&arguments) {
         Ok(findings) if findings.is_empty() => ExitCode::SUCCESS,
         Ok(findings) => {
@@ -48,6 +56,11 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn first_and_others(arguments: &[String]) -> Option<(&str, Vec<&str>)> {
+    let (first, others) = arguments.split_first()?;
+    Some((first, others.iter().map(String::as_str).collect()))
 }
 
 fn dispatch(arguments: &[String]) -> Result<Vec<Finding>> {
