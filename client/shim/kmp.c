@@ -275,8 +275,8 @@ SHIM_EXPORT void __kmpc_push_num_threads(void *place, int32_t gtid, int32_t thre
 }
 
 /* The same for num_threads(strict: ...), and for a list of sizes, of which the first is this
- * region's. libomp keeps what comes with a size, so a program with these names is not folded in user
- * space (kmp_outside.c). */
+ * region's. libomp keeps what comes with a size, so a program with these names is not folded in
+ * user space (kmp_outside.c). */
 #define PUSH(name, parameters, size, arguments)                                                                         \
     SHIM_EXPORT void name parameters                                                                                    \
     {                                                                                                                   \

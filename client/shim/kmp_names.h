@@ -3,8 +3,8 @@
  * NM_KMP_LOOKS: sequential code may call it, and it looks at the calling thread's team. The shim
  * dissolves the held team first. NM_KMP_SETS: the same, and it changes settings that members of a
  * team take over, or shows them all. NM_KMP_..._FORTRAN: there is a name with `_` too, and for
- * settings one with `_8_` (libgomp's, for integers of 8 bytes). Functions with wrappers of their own
- * are in kmp.c, kmp_inside.c and told.c; harmless ones in kmp_outside.c. A program that imports
+ * settings one with `_8_` (libgomp's, for integers of 8 bytes). Functions with wrappers of their
+ * own are in kmp.c, kmp_inside.c and told.c; harmless ones in kmp_outside.c. A program that imports
  * anything else of libomp is not folded in user space.
  */
 #ifndef NUMAESTRO_KMP_NAMES_H

@@ -334,9 +334,9 @@ static bool is_told_otherwise(void)
     return list && strchr(list, ',');
 }
 
-/* A tool (OMPT) hears of each region, barrier and loop; so does a debugger (OMPD). libomp has begun,
- * and has found its tool by then: it says that there is none by -2. A tool that answers questions of
- * the program is not asked this one, if it can be seen otherwise. */
+/* A tool (OMPT) hears of each region, barrier and loop; so does a debugger (OMPD). libomp has
+ * begun, and has found its tool by then: it says that there is none by -2. A tool that answers
+ * questions of the program is not asked this one, if it can be seen otherwise. */
 bool nm_kmp_is_watched(const struct nm_runtime *runtime)
 {
     int (*control)(int, int, void *) = (int (*)(int, int, void *))nm_runtime_symbol(runtime, "omp_control_tool");

@@ -1,13 +1,13 @@
 /* past.c - sees that the program may call a runtime past the shim.
  *
- * A region that the shim does not see must not meet a held team: that team has the threads which the
- * runtime would use. Such calls come from a library that was opened with RTLD_DEEPBIND, and by a
- * function that the program got by dlsym from the runtime itself. Both are seen before the first
+ * A region that the shim does not see must not meet a held team: that team has the threads which
+ * the runtime would use. Such calls come from a library that was opened with RTLD_DEEPBIND, and by
+ * a function that the program got by dlsym from the runtime itself. Both are seen before the first
  * call; no team is folded in user space from then on. Settings are compared where they matter
  * (nm_settings_read), and only those that cannot be read back count here.
  *
- * dlsym reads its return address as dlopen does (hooks.c): the shim jumps to the real one. This file
- * must be compiled with optimisation, too.
+ * dlsym reads its return address as dlopen does (hooks.c): the shim jumps to the real one. This
+ * file must be compiled with optimisation, too.
  */
 #include "whole.h"
 
@@ -46,8 +46,8 @@ static bool is_setting(const char *name)
                   "omp_set_schedule");
 }
 
-/* The function uses the team of the thread that calls it, or sets what cannot be compared. `kmp`: it
- * may be libomp's, which takes sequential code for a member of the held team. */
+/* The function uses the team of the thread that calls it, or sets what cannot be compared. `kmp`:
+ * it may be libomp's, which takes sequential code for a member of the held team. */
 static bool needs_own_team(const char *name, bool kmp)
 {
     if (is_setting(name) || BEGINS(name, "omp_set_lock", "omp_set_nest_lock"))

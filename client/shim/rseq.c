@@ -6,9 +6,9 @@
  *
  * What gives a user away: the names by which it finds that area, the name of an area of its own, a
  * tunable that keeps the C library from registering one, and the names of the usual libraries. Code
- * that has found the area by dlsym or in other ways shows once it has run in the root: only when the
- * kernel has to interrupt a thread, it clears the pointer to a sequence. Of such a program the first
- * folded region is wrong.
+ * that has found the area by dlsym or in other ways shows once it has run in the root: only when
+ * the kernel has to interrupt a thread, it clears the pointer to a sequence. Of such a program the
+ * first folded region is wrong.
  */
 #include "whole.h"
 

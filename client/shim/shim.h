@@ -196,7 +196,8 @@ static inline struct nm_region *nm_region_of(void *function)
     return nm_region_find((uintptr_t)function);
 }
 
-/* The program may set its number of threads past the shim, by a function that it got from the runtime itself. */
+/* The program may set its number of threads past the shim, by a function that it got from the
+ * runtime itself. */
 static inline __attribute__((always_inline)) bool nm_is_limited_anew(const struct nm_runtime *runtime, bool passes_size)
 {
     if (NM_UNLIKELY((uint32_t)runtime->get_max_threads() != atomic_load_explicit(&runtime->threads_max, memory_order_relaxed)))

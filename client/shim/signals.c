@@ -216,8 +216,8 @@ static inline void compare_masks(void)
         nm_whole_masks();
 }
 
-/* A member that did not get home changes the mask that it will have there. 0 or an error number; -1:
- * it is at home. */
+/* A member that did not get home changes the mask that it will have there. 0 or an error number;
+ * -1: it is at home. */
 static int change_mask(int how, const sigset_t *set, sigset_t *before)
 {
     own_thread();

@@ -35,9 +35,9 @@ __attribute__((constructor)) void nm_find_syscall(void)
         nm_real_syscall = (nm_syscall_fn)nm_next_symbol("syscall");
 }
 
-/* Of the shim's own code, by the linker: what it does for the kernel thread that it runs on is never a
- * member's wish. On both machines a function without a fixed number of arguments finds them where
- * this one does. */
+/* Of the shim's own code, by the linker: what it does for the kernel thread that it runs on is
+ * never a member's wish. On both machines a function without a fixed number of arguments finds them
+ * where this one does. */
 long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f) __attribute__((visibility("hidden")));
 long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
 {

@@ -58,6 +58,10 @@ void nm_whole_by_kernel(struct nm_pass *pass, enum nm_fold_why why);
  * space. */
 void nm_whole_refuse(enum nm_fold_why why);
 bool nm_whole_is_refused(void);
+/* Or something has come that nobody has looked at. */
+bool nm_whole_may_be_refused(void);
+/* Says who folds the regions of the library that owns this one. */
+void nm_whole_say_library(struct nm_pass *pass, bool by_kernel, enum nm_fold_why why);
 /* Called when something is being loaded that the shim has not looked at. */
 void nm_whole_more_loaded(void);
 
@@ -78,7 +82,8 @@ void nm_whole_run(struct nm_pass *pass);
 void nm_whole_dissolve(void);
 /* The held team may stay while sequential code opens a region of one thread. */
 bool nm_whole_lets_pass(void);
-/* The settings that members of a team take over when the team begins, and that functions of the runtime set. */
+/* The settings that members of a team take over when the team begins, and that functions of the
+ * runtime set. */
 struct nm_settings {
     int max_threads, dynamic, levels, kind, chunk;
 };
@@ -122,6 +127,9 @@ static inline void nm_leave_bare(struct nm_region *region)
 
 void nm_pass_change(struct nm_member *member, struct nm_pass *pass);
 void nm_pass_look(struct nm_member *member, struct nm_pass *pass);
+/* The body ends with a barrier, too: the member comes to one at which the pass is recalled, or
+ * changes to the runtime's. A change to folding comes too late. */
+void nm_pass_comes_to_end(struct nm_member *member, const struct nm_pass *pass);
 /* The member's next barrier is to be the runtime's. */
 void nm_pass_recall(const struct nm_member *member, struct nm_pass *pass);
 

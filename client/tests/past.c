@@ -1,7 +1,8 @@
 /* Calls the OpenMP runtime by functions of its own, as ctypes and plugins do, in turn with ordinary
- * regions. Modes: "limits": settings by functions that dlsym finds in the runtime. "most": the same,
- * where teams may be smaller. "members": members set them, for their region only. "deep": a library
- * with OpenMP inside that is opened with RTLD_DEEPBIND. "entry": regions by an entry of the runtime. */
+ * regions. Modes: "limits": settings by functions that dlsym finds in the runtime. "most": the
+ * same, where teams may be smaller. "members": members set them, for their region only. "deep": a
+ * library with OpenMP inside that is opened with RTLD_DEEPBIND. "entry": regions by an entry of the
+ * runtime. */
 #include "check.h"
 #include <dlfcn.h>
 #include <omp.h>

@@ -88,7 +88,8 @@ static long sleeps(void)
 }
 
 /* Runs pieces of a wait until there was time for sleeps. Where a reading of the clock takes longer
- * than short work, a rank cannot tell the two apart: it must not sleep in vain, and need not sleep. */
+ * than short work, a rank cannot tell the two apart: it must not sleep in vain, and need not sleep.
+ * */
 static void expect_of(const char *what, bool many, void (*piece)(int), int value)
 {
     if (many && machine->reading > 0) {

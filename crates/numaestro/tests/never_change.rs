@@ -261,10 +261,6 @@ fn reductions() {
 #[test]
 fn tasks() {
     Case { program: "tasks", ..PLAIN }.check();
-}
-
-#[test]
-fn tasks_that_another_thread_has_to_run() {
     for threads in ["2", "3", "8"] {
         Case { program: "deferred", environment: &[("OMP_NUM_THREADS", threads)], ..PLAIN }.check();
     }

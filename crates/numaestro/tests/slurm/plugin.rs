@@ -137,7 +137,7 @@ fn jobs_are_registered_with_their_steps_their_policy_and_their_range() {
     let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     assert_eq!(lines.iter().map(|line| line["job"].to_string()).collect::<Vec<_>>(), [other, number.to_string()]);
     assert!(lines.iter().all(|line| line["used_s"].as_f64() > Some(0.0) && line["cpus"] == 2), "{lines:?}");
-    // Nobody borrows what it does not use, nor lends more than the two processors that it was allocated.
+    // Nobody borrows what it does not use, nor lends more than the two that it was allocated.
     let most = 2.0 * submitted.elapsed().as_secs_f64();
     for line in &lines {
         let [used, lent, borrowed] = ["used_s", "lent_s", "borrowed_s"].map(|key| line[key].as_f64().expect("a time"));
