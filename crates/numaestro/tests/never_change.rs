@@ -289,6 +289,15 @@ fn threads_bound_to_places() {
         Case { program: "inside", environment: &environment, ..PLAIN }.check();
     }
     Case { program: "persist", environment: &[("OMP_PROC_BIND", "true")], ..PLAIN }.check();
+    for places in ["threads", "cores", "{0},{1}"] {
+        Case { program: "places", environment: &[("OMP_PLACES", places)], ..PLAIN }.check();
+    }
+    for bind in ["close", "spread", "true", "master"] {
+        Case { program: "places", environment: &[("OMP_PROC_BIND", bind)], ..PLAIN }.check();
+    }
+    for (name, value) in [("GOMP_CPU_AFFINITY", "0 1"), ("KMP_AFFINITY", "compact"), ("KMP_AFFINITY", "scatter")] {
+        Case { program: "places", environment: &[(name, value)], ..PLAIN }.check();
+    }
     Case { program: "reduce", environment: &[("GOMP_CPU_AFFINITY", "0"), ("KMP_AFFINITY", "compact")], ..PLAIN }
         .check();
 }
