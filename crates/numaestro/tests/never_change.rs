@@ -303,6 +303,18 @@ fn threads_bound_to_places() {
 }
 
 #[test]
+fn threads_bound_to_places_stay_on_the_allocation() {
+    let manager = Manager::started();
+    for (compiler, path) in builds("places") {
+        for fold in ["user", "kernel"] {
+            let mut command = manager.command(["run", "--max", "1", "--fold", fold, "--", &path, "1", "one"]);
+            let ended = ended::run(command.envs([("OMP_NUM_THREADS", "4"), ("OMP_PLACES", "threads")]));
+            assert!(ended.status.success(), "{compiler}, {fold}: {}", ended.stderr);
+        }
+    }
+}
+
+#[test]
 fn waiting_policies_of_the_user() {
     for policy in ["active", "passive"] {
         Case { program: "constructs", environment: &[("OMP_WAIT_POLICY", policy)], ..PLAIN }.check();
