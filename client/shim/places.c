@@ -87,7 +87,7 @@ long nm_place_read(size_t bytes, void *mask)
         memcpy(mask, asked, (size_t)got < sizeof asked ? (size_t)got : sizeof asked);
     }
 #if defined(__x86_64__)
-    looks_around = got > 0 && is_empty(sizeof asked, asked);
+    looks_around = got > 0 && !nm_starting() && is_empty(sizeof asked, asked);
 #endif
     return got;
 }
