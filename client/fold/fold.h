@@ -9,9 +9,9 @@
  * moment.
  *
  * The root context, number 0, runs on its own carrier, except in regions that have been given back:
- * outside regions the program must be on its own kernel thread. That thread takes signals, and hands
- * them to the root if it runs another context (nm_fold_takes); the others take none. A context that
- * is *at home* is run by its own carrier only, and takes its signals.
+ * outside regions the program must be on its own kernel thread. That thread takes signals, and
+ * hands them to the root if it runs another context (nm_fold_takes); the others take none. A
+ * context that is *at home* is run by its own carrier only, and takes its signals.
  *
  * There is one team in a process. team.c owns its state and knows no runtime. The adapters
  * (shim/gomp_*.c, shim/kmp_*.c) carry each construct out, and watch.c decides when a team is given
@@ -113,9 +113,9 @@ bool nm_fold_send_all_home(struct nm_context *me, uint64_t patience_ns);
 /* Sends a signal to another context alone: its own kernel thread handles the signal, while it runs
  * that context. Returns 0 or an error number. From any thread. */
 int nm_fold_signal(uint32_t member, int number);
-/* A handler of `signal` asks, on the kernel thread that the signal has come to, and with all signals
- * blocked that can be. True: the signal was for the root, who handles it, and the caller returns to
- * what was `interrupted`. False: it is to be handled here. */
+/* A handler of `signal` asks, on the kernel thread that the signal has come to, and with all
+ * signals blocked that can be. True: the signal was for the root, who handles it, and the caller
+ * returns to what was `interrupted`. False: it is to be handled here. */
 bool nm_fold_takes(int signal, siginfo_t *info, ucontext_t *interrupted);
 /* Whether the root blocks signals now that another thread of the team does not, so that the program
  * means that one to handle them. On the root's kernel thread. */

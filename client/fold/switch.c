@@ -15,8 +15,8 @@
 #define HWCAP2_FSGSBASE (1u << 1)
 #define ARCH_SHSTK_STATUS 0x5005
 
-/* Saved, from the lowest address: mxcsr (4 bytes), x87 control word (2), x87 exception flags (2), GS
- * base (8), callee-saved registers. */
+/* Saved, from the lowest address: mxcsr (4 bytes), x87 control word (2), x87 exception flags (2),
+ * GS base (8), callee-saved registers. */
 #define PUSH(register) "  push %" register "\n  .cfi_adjust_cfa_offset 8\n"
 #define POP(register) "  pop %" register "\n  .cfi_adjust_cfa_offset -8\n"
 
@@ -118,8 +118,8 @@ enum nm_fold_why nm_switch_refused(void)
     unsigned long features = 0;
     if (!(getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE))
         return NM_WHY_MACHINE;
-    /* A shadow stack would have to be switched too. Older kernels do not know the question, and this
-     * may be in the middle of a region: the answer must not show in errno. */
+    /* A shadow stack would have to be switched too. Older kernels do not know the question, and
+     * this may be in the middle of a region: the answer must not show in errno. */
     if (nm_raw(SYS_arch_prctl, ARCH_SHSTK_STATUS, (long)&features, 0, 0) == 0 && features != 0)
         return NM_WHY_SHADOW;
     return NM_WHY_NONE;

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 static struct nm_cpuset given, whole, before;
+static struct nm_cpuset placed; /* by libomp, at its start */
 static bool has_whole, widened;
 static __thread bool starting __attribute__((tls_model("initial-exec")));
 
@@ -138,6 +139,13 @@ bool nm_is_libomp(const void *caller)
     return load_whole() && is_in(caller, names, sizeof names / sizeof *names);
 }
 
+/* The same for every OpenMP runtime. */
+bool nm_is_openmp(const void *caller)
+{
+    static const char *const names[] = {"libgomp", "libomp", "libiomp5"};
+    return load_whole() && is_in(caller, names, sizeof names / sizeof *names);
+}
+
 static void fill_whole(size_t bytes, void *mask)
 {
     memset(mask, 0, bytes);
@@ -187,6 +195,13 @@ bool nm_starting(void)
     return starting;
 }
 
+/* libomp binds the thread that starts it: what it bound it to last. */
+void nm_starting_at(size_t bytes, const void *mask)
+{
+    placed = (struct nm_cpuset){{0}};
+    memcpy(placed.words, mask, bytes < sizeof placed.words ? bytes : sizeof placed.words);
+}
+
 SHIM_EXPORT int sched_getaffinity(pid_t pid, size_t bytes, cpu_set_t *mask)
 {
     return affinity_for(__builtin_return_address(0), pid, bytes, mask) < 0 ? -1 : 0;
@@ -230,13 +245,15 @@ unsigned nm_whole_count(void)
 }
 
 /* Puts this thread back on the allocation; if the manager has moved it meanwhile, it stays where it
- * was moved. */
+ * was moved. A place that libomp has bound it to is
+ * not where it stays. */
 void nm_widen_undo(void)
 {
     int saved = errno;
     struct nm_cpuset now = {{0}};
     bool undisturbed = widened && syscall(SYS_sched_getaffinity, 0, sizeof now.words, now.words) > 0 &&
-                       memcmp(now.words, whole.words, sizeof now.words) == 0;
+                       (memcmp(now.words, whole.words, sizeof now.words) == 0 ||
+                        memcmp(now.words, placed.words, sizeof now.words) == 0);
     if (undisturbed)
         syscall(SYS_sched_setaffinity, 0, sizeof before.words, before.words);
     widened = starting = false;

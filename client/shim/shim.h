@@ -273,17 +273,24 @@ int nm_dlclose(void *handle);
 /* affinity.c */
 void nm_widen_for_start(void);
 void nm_widen_undo(void);
+void nm_starting_at(size_t bytes, const void *mask);
 bool nm_starting(void);
 unsigned nm_whole_count(void);
 bool nm_whole(struct nm_cpuset *set);
 void nm_whole_narrow(const struct nm_cpuset *set, bool own_memory, bool process);
 bool nm_given(struct nm_cpuset *set);
 bool nm_is_libomp(const void *caller); /* the code there is libomp's, and the user's own mask is known */
+bool nm_is_openmp(const void *caller); /* the same for libgomp too */
 bool nm_is_whole(size_t bytes, const void *mask);
 long nm_affinity_whole(size_t bytes, void *mask);
 
 bool nm_is_pool(const void *caller);
 bool nm_sizes_by_machine(const void *caller);
+
+/* places.c */
+int nm_place_self(size_t bytes, const void *mask);
+bool nm_place_is_kept(const void *caller);
+long nm_place_read(size_t bytes, void *mask);
 
 /* seal.c */
 void nm_seal(void); /* it is about to forbid itself system calls */

@@ -226,6 +226,8 @@ static bool is_steered(const void *caller, pid_t tid, const void *mask)
 /* 0, or an error number. */
 static int bind(const void *caller, pid_t tid, size_t bytes, const void *mask)
 {
+    if (mask && tid == 0 && nm_is_openmp(caller))
+        return nm_place_self(bytes, mask);
     bool steered = is_steered(caller, tid, mask), self = tid == 0 || tid == syscall(SYS_gettid);
     struct nm_cpuset asked = steered ? from_program(bytes, mask) : (struct nm_cpuset){{0}}, set;
     bool anywhere = steered && is_anywhere(&asked);
@@ -278,6 +280,8 @@ int nm_sizing_bind_thread(const void *caller, pthread_t thread, size_t bytes, co
     uint32_t epoch;
     if (pthread_equal(thread, pthread_self())) {
         error = bind(caller, 0, bytes, mask);
+    } else if (nm_place_is_kept(caller)) {
+        error = 0;
     } else {
         if (!real)
             real = (int (*)(pthread_t, size_t, const cpu_set_t *))nm_next_symbol("pthread_setaffinity_np");
@@ -304,7 +308,10 @@ SHIM_EXPORT int pthread_attr_setaffinity_np(pthread_attr_t *attributes, size_t b
     uint32_t epoch;
     if (!real)
         real = (int (*)(pthread_attr_t *, size_t, const cpu_set_t *))nm_next_symbol("pthread_attr_setaffinity_np");
-    if (bytes > 0 && is_steered(__builtin_return_address(0), 0, mask)) {
+    if (nm_place_is_kept(__builtin_return_address(0))) {
+        bytes = 0;
+        mask = NULL;
+    } else if (bytes > 0 && is_steered(__builtin_return_address(0), 0, mask)) {
         asked = from_program(bytes, mask);
         if (is_anywhere(&asked)) {
             /* As its creator. */

@@ -4,8 +4,8 @@
  * libomp reads the mask of its process once, keeps it for ever, and puts every thread that it makes
  * on it (in its sources: __kmp_affin_fullMask and __kmp_affinity_set_init_mask). While we narrow
  * the process, the mask that it reads is ours; a thread that it makes after our end would stay on
- * it. So libomp must read the user's own mask, and the shim moves a thread that libomp puts there
- * to the processors that the manager allows the program. libomp asks the kernel by the C library's
+ * it. So libomp must read the user's own mask, and a thread that libomp binds stays on the
+ * processors that the manager allows the program (places.c). libomp asks the kernel by the C library's
  * syscall(), which every LLVM libomp and Intel's libiomp5 import: this file stands in front of that
  * one function. numbers.h has the other calls that are looked at (state.c). It passes every call on
  * by a jump with all registers and the stack unchanged, which only assembly can promise: a compiler
@@ -45,42 +45,22 @@ long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
     return nm_real_syscall(number, a, b, c, d, e, f);
 }
 
-/* libomp puts the calling thread on the mask that it read at its start. */
-static long put_back(size_t bytes, const void *mask)
-{
-    struct nm_cpuset set;
-    uint32_t epoch;
-    for (;;) {
-        switch (nm_belongs(&set, &epoch)) {
-        case NM_ANYWHERE:
-            return nm_real_syscall(SYS_sched_setaffinity, 0, bytes, mask);
-        case NM_AS_BORN:
-            return 0;
-        case NM_WITHIN:
-            break;
-        }
-        long result = nm_real_syscall(SYS_sched_setaffinity, 0, sizeof set.words, set.words);
-        /* The helper may have gone through the threads before this one got to where it moved the
-         * others. */
-        if (nm_client.page->manager.epoch == epoch)
-            return result;
-    }
-}
-
 long nm_syscall_of_masks(long number, pid_t tid, size_t bytes, void *mask, const void *caller)
 {
     nm_find_syscall();
-    if (number == SYS_seccomp) {
-        nm_seal();
-        own_thread();
-    } else if (number == SYS_sched_setaffinity) {
-        own_thread();
-    }
     bool own = tid == 0 && mask && nm_is_libomp(caller);
+    if (number == SYS_seccomp)
+        nm_seal();
+    if (number != SYS_sched_getaffinity && !own)
+        own_thread();
     if (own && number == SYS_sched_getaffinity)
-        return nm_affinity_whole(bytes, mask);
-    if (own && !nm_starting() && nm_is_whole(bytes, mask))
-        return put_back(bytes, mask);
+        return nm_place_read(bytes, mask);
+    if (own && number == SYS_sched_setaffinity) {
+        int error = nm_place_self(bytes, mask);
+        if (error)
+            errno = error;
+        return error ? -1 : 0;
+    }
     long result = nm_real_syscall(number, tid, bytes, mask);
     /* numactl, for one, binds itself by this way, and then becomes the program. */
     if (result == 0 && number == SYS_sched_setaffinity && nm_is_pool(caller))

@@ -21,8 +21,6 @@ pub const OFF: &str = "NUMAESTRO_OFF";
 pub const POOL: &str = "NUMAESTRO_POOL";
 const SANITIZER: &str = "ASAN_OPTIONS";
 const SANITIZER_LOOKS_NOT: &str = "verify_asan_link_order=0";
-/// Bind threads outside the processors given when they are created later.
-const BINDING: [&str; 4] = ["OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY", "KMP_AFFINITY"];
 
 /// Wishes of the program's user to the shim. An outer `run` may have set the wishes that are
 /// missing here.
@@ -133,15 +131,6 @@ impl Environment {
             self.set("GOMP_SPINCOUNT", OsStr::new(SPIN_COUNT));
             changes.push(format!("GOMP_SPINCOUNT={SPIN_COUNT} (the shim adjusts waiting)"));
         }
-        for name in BINDING {
-            if let Some(value) = self.get(name) {
-                self.remove(name);
-                changes.push(format!(
-                    "{name}={} removed: threads created later would bind outside the processors given",
-                    value.to_string_lossy()
-                ));
-            }
-        }
         changes
     }
 
@@ -153,8 +142,7 @@ impl Environment {
         }
     }
 
-    /// Takes back what [`Self::prepare`] has set, as far as it can: bindings that it has removed
-    /// are lost. `is_shim` tells our library from others.
+    /// Takes back what [`Self::prepare`] has set. `is_shim` tells our library from others.
     pub fn undo(&mut self, is_shim: impl Fn(&OsStr) -> bool) {
         for name in self.names().into_iter().filter(|name| name.starts_with("NUMAESTRO_")) {
             self.remove(&name);
@@ -244,6 +232,7 @@ mod tests {
             [
                 "A=1",
                 "odd entry",
+                "OMP_PLACES=cores",
                 "LD_PRELOAD=/libnumaestro_preload.so:/x.so:/y.so",
                 "A=2",
                 "NUMAESTRO_CPUS_ALL=0-3",

@@ -266,7 +266,8 @@ fn the_environment_is_as_promised() {
     assert_eq!(get("NUMAESTRO_CLASS").as_deref(), Some("malleable"));
     assert_eq!(get("GOMP_SPINCOUNT").as_deref(), Some("300089"));
     assert_eq!(get("NUMAESTRO_ATTACH"), user.path("run/attach").to_str().map(str::to_owned));
-    assert!(get("OMP_PLACES").is_none() && get("KMP_AFFINITY").is_none());
+    assert_eq!(get("OMP_PLACES").as_deref(), Some("cores"));
+    assert_eq!(get("KMP_AFFINITY").as_deref(), Some("compact"));
     let preload = get("LD_PRELOAD").expect("set");
     let shim = preload.split(':').next().expect("one");
     assert!(Path::new(shim).is_file(), "{preload}");

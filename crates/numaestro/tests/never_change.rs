@@ -293,8 +293,29 @@ fn threads_bound_to_places() {
         Case { program: "inside", environment: &environment, ..PLAIN }.check();
     }
     Case { program: "persist", environment: &[("OMP_PROC_BIND", "true")], ..PLAIN }.check();
+    for places in ["threads", "cores", "{0},{1}"] {
+        Case { program: "places", environment: &[("OMP_PLACES", places)], ..PLAIN }.check();
+    }
+    for bind in ["close", "spread", "true", "master"] {
+        Case { program: "places", environment: &[("OMP_PROC_BIND", bind)], ..PLAIN }.check();
+    }
+    for (name, value) in [("GOMP_CPU_AFFINITY", "0 1"), ("KMP_AFFINITY", "compact"), ("KMP_AFFINITY", "scatter")] {
+        Case { program: "places", environment: &[(name, value)], ..PLAIN }.check();
+    }
     Case { program: "reduce", environment: &[("GOMP_CPU_AFFINITY", "0"), ("KMP_AFFINITY", "compact")], ..PLAIN }
         .check();
+}
+
+#[test]
+fn threads_bound_to_places_stay_on_the_allocation() {
+    let manager = Manager::started();
+    for (compiler, path) in builds("places") {
+        for fold in ["user", "kernel"] {
+            let mut command = manager.command(["run", "--max", "1", "--fold", fold, "--", &path, "1", "one"]);
+            let ended = ended::run(command.envs([("OMP_NUM_THREADS", "4"), ("OMP_PLACES", "threads")]));
+            assert!(ended.status.success(), "{compiler}, {fold}: {}", ended.stderr);
+        }
+    }
 }
 
 #[test]

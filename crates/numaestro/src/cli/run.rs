@@ -29,9 +29,6 @@ What is changed for the program:
                        (`--pool now`: those that it has); the kernel's own answer stays true
   memory policy        set where the policy places pages, unless it has one already
   GOMP_SPINCOUNT       set, unless GOMP_SPINCOUNT or OMP_WAIT_POLICY is
-  OMP_PROC_BIND, OMP_PLACES, GOMP_CPU_AFFINITY, KMP_AFFINITY
-                       removed: threads created later would bind outside the
-                       processors given (-v says when that happens)
   MAKEFLAGS, CARGO_MAKEFLAGS, NUMAESTRO_JOBSERVER, and two descriptors from 200 on
                        set for builds that follow their processors
 

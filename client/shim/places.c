@@ -1,0 +1,93 @@
+/* places.c - keeps the threads that an OpenMP runtime binds to its places on the allocation.
+ *
+ * OMP_PLACES, OMP_PROC_BIND and their like name places among all processors of the user. The
+ * runtime reads the user's own mask (affinity.c, syscall.c), so it makes the places that it makes
+ * without us, and answers all questions about them. Where the manager narrows the program, the call
+ * that binds a thread to its place succeeds, and the thread stays on the allocation: it is the
+ * runtime's choice for its user, and no pin. Without a manager the call is the kernel's.
+ */
+#include "shim.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define ASKED_WORDS 4
+
+/* libomp reads its mask, goes to each processor to ask it for its number, and takes the mask again:
+ * these bindings must have their effect. Where it reads files instead, nothing is lost. */
+static __thread bool looks_around __attribute__((tls_model("initial-exec")));
+/* What the runtime has set, as far as it fits. */
+static __thread uint64_t asked[ASKED_WORDS] __attribute__((tls_model("initial-exec")));
+
+/* 0, or an error number. */
+static int bind_for_real(size_t bytes, const void *mask)
+{
+    return syscall(SYS_sched_setaffinity, 0, bytes, mask) == 0 ? 0 : errno;
+}
+
+static bool is_empty(size_t bytes, const void *mask)
+{
+    const char *at = mask;
+    while (bytes > 0 && !*at)
+        at++, bytes--;
+    return bytes == 0;
+}
+
+/* A runtime binds the calling thread. 0, or an error number. */
+int nm_place_self(size_t bytes, const void *mask)
+{
+    struct nm_cpuset set;
+    uint32_t epoch;
+    bool whole = nm_is_whole(bytes, mask);
+    if (is_empty(bytes, mask))
+        return EINVAL;
+    if (nm_starting())
+        nm_starting_at(bytes, mask);
+    if (nm_starting() || (looks_around && !whole))
+        return bind_for_real(bytes, mask);
+    looks_around = false;
+    memset(asked, 0, sizeof asked);
+    if (!whole)
+        memcpy(asked, mask, bytes < sizeof asked ? bytes : sizeof asked);
+    for (;;) {
+        switch (nm_belongs(&set, &epoch)) {
+        case NM_ANYWHERE:
+            return bind_for_real(bytes, mask);
+        case NM_AS_BORN:
+            return 0;
+        case NM_WITHIN:
+            break;
+        }
+        int error = bind_for_real(sizeof set.words, set.words);
+        /* The helper may have gone through the threads before this one got to where it moved the
+         * others. */
+        if (nm_client.page->manager.epoch == epoch)
+            return error;
+    }
+}
+
+/* A runtime binds another thread, or one that is yet to be made: that one is where it belongs, or
+ * begins where its maker is. */
+bool nm_place_is_kept(const void *caller)
+{
+    struct nm_cpuset set;
+    uint32_t epoch;
+    return nm_is_openmp(caller) && nm_belongs(&set, &epoch) != NM_ANYWHERE;
+}
+
+/* libomp reads the mask of the calling thread: as the system call answers. */
+long nm_place_read(size_t bytes, void *mask)
+{
+    long got = nm_affinity_whole(bytes, mask);
+    if (got > 0 && !is_empty(sizeof asked, asked)) {
+        memset(mask, 0, (size_t)got);
+        memcpy(mask, asked, (size_t)got < sizeof asked ? (size_t)got : sizeof asked);
+    }
+#if defined(__x86_64__)
+    looks_around = got > 0 && !nm_starting() && is_empty(sizeof asked, asked);
+#endif
+    return got;
+}
