@@ -30,6 +30,8 @@ static __thread struct {
     struct nm_member outer;
 } own __attribute__((tls_model("initial-exec")));
 
+static _Atomic bool any_watched; /* the tool of some runtime hears of flushes */
+
 void nm_kmp_find(struct nm_runtime *runtime)
 {
     static unsigned count;
@@ -59,6 +61,8 @@ void nm_kmp_find(struct nm_runtime *runtime)
 #undef FIND
     nm_kmp_find_loops(runtime, k);
     runtime->watched = nm_kmp_is_watched(runtime);
+    if (runtime->watched)
+        any_watched = true;
     runtime->whole = !runtime->watched && k->barrier && k->reduce && k->reduce_nowait && k->end_reduce &&
                      k->end_reduce_nowait && k->copyprivate && k->task_begin && k->task_complete && k->serialized &&
                      k->end_serialized &&
@@ -199,11 +203,19 @@ SHIM_EXPORT int32_t __kmpc_cancel_barrier(void *place, int32_t gtid)
  * wrong, one flush in FLUSHES_A_TURN costs a switch. */
 #define FLUSHES_A_TURN 8u
 
+static __attribute__((noinline)) void tell_of_flush(struct nm_runtime *runtime, void *place)
+{
+    void (*flush)(void *) = runtime ? (void (*)(void *))nm_runtime_symbol(runtime, "__kmpc_flush") : NULL;
+    if (flush && runtime->watched)
+        flush(place);
+}
+
 SHIM_EXPORT void __kmpc_flush(void *place)
 {
     atomic_thread_fence(memory_order_seq_cst);
     struct nm_member *member = &nm_member;
-    (void)place;
+    if (NM_UNLIKELY(any_watched))
+        tell_of_flush(nm_runtime_at(__builtin_return_address(0)), place);
     if (member->pass && !member->real && ++own.flushes % FLUSHES_A_TURN == 0)
         nm_fold_yield(nm_context_self);
 }
