@@ -10,10 +10,10 @@
 
 define contexts
   set $nm_i = 0
-  while 'team.c'::team.contexts != 0 && $nm_i < 'team.c'::team.members
-    set $nm_c = &'team.c'::team.contexts[$nm_i]
+  while nm_team.contexts != 0 && $nm_i < nm_team.members
+    set $nm_c = &nm_team.contexts[$nm_i]
     if $nm_c->runner != 0
-      printf "%4u  runs on LWP %d\n", $nm_i, 'team.c'::team.carriers[$nm_c->runner - 1].tid
+      printf "%4u  runs on LWP %d\n", $nm_i, nm_team.carriers[$nm_c->runner - 1].tid
     else
       printf "%4u  waits, stack pointer %p, thread pointer 0x%lx\n", $nm_i, $nm_c->sp, $nm_c->tls
     end
@@ -25,14 +25,14 @@ Lists the threads of a folded team: the kernel thread of each one that runs, or 
 end
 
 define context
-  set $nm_c = &'team.c'::team.contexts[$arg0]
-  if 'team.c'::team.contexts == 0
+  set $nm_c = &nm_team.contexts[$arg0]
+  if nm_team.contexts == 0
     echo No team has been folded yet.\n
   else
   if $nm_c->runner != 0
-    printf "thread %d runs on LWP %d: see `info threads`\n", $arg0, 'team.c'::team.carriers[$nm_c->runner - 1].tid
+    printf "thread %d runs on LWP %d: see `info threads`\n", $arg0, nm_team.carriers[$nm_c->runner - 1].tid
   else
-    # As nm_switch has left it: rounding modes, r15, r14, r13, r12, rbx, rbp, return address.
+    # As nm_switch has left it: floating-point state, GS base, r15, r14, r13, r12, rbx, rbp, return address.
     set $nm_s = (unsigned long *) $nm_c->sp
     # An outer frame's registers cannot be written.
     select-frame 0
@@ -45,14 +45,14 @@ define context
     set $nm_6 = $r14
     set $nm_7 = $r15
     set $nm_8 = $orig_rax
-    set $r15 = $nm_s[1]
-    set $r14 = $nm_s[2]
-    set $r13 = $nm_s[3]
-    set $r12 = $nm_s[4]
-    set $rbx = $nm_s[5]
-    set $rbp = $nm_s[6]
-    set $rsp = $nm_s + 8
-    set $rip = $nm_s[7]
+    set $r15 = $nm_s[2]
+    set $r14 = $nm_s[3]
+    set $r13 = $nm_s[4]
+    set $r12 = $nm_s[5]
+    set $rbx = $nm_s[6]
+    set $rbp = $nm_s[7]
+    set $rsp = $nm_s + 9
+    set $rip = $nm_s[8]
     backtrace
     set $r15 = $nm_7
     set $r14 = $nm_6

@@ -13,9 +13,9 @@
  * hands them to the root if it runs another context (nm_fold_takes); the others take none. A
  * context that is *at home* is run by its own carrier only, and takes its signals.
  *
- * There is one team in a process. team.c owns its state and knows no runtime. The adapters
- * (shim/gomp_*.c, shim/kmp_*.c) carry each construct out, and watch.c decides when a team is given
- * back.
+ * There is one team in a process. team.c and opening.c own its state (team.h) and know no runtime.
+ * The adapters (shim/gomp_*.c, shim/kmp_*.c) carry each construct out, and watch.c decides when a
+ * team is given back.
  */
 #ifndef NUMAESTRO_FOLD_H
 #define NUMAESTRO_FOLD_H

@@ -36,76 +36,25 @@
  * the handler has a stack of its own, the signal is handled in the context that it has come to.
  */
 #include "client.h"
-#include "fold.h"
-#include "kernel.h"
-#include "memory.h"
-#include "root.h"
+#include "team.h"
 
-#include <errno.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 
-#define PARKING_BYTES (32 * 1024)
-#define SIDE_BYTES (512 * 1024)
 #define LOOKS_A_CLOCK 64 /* looks at memory for one at the clock, while a carrier waits */
 
 __thread struct nm_context *nm_context_self;
 _Atomic uint64_t nm_fold_patience_ns = 1000000;
 void (*nm_fold_at_meeting)(void);
-
-static struct team {
-    /* Shared by all carriers: each context that arrives writes the first, the last one also the
-     * second. */
-    _Atomic uint32_t arrived __attribute__((aligned(128)));
-    _Atomic uint32_t generation __attribute__((aligned(128)));
-    _Atomic uint32_t recalled; /* the generation that followed the latest meeting that was recalled */
-    _Atomic uint32_t sleepers __attribute__((aligned(128)));
-    _Atomic uint32_t bell; /* futex of carriers that work and have nothing to do */
-    /* Seldom written. */
-    _Atomic uint32_t limit __attribute__((aligned(128)));
-    uint32_t members;
-    _Atomic bool open, dissolving;
-    _Atomic bool roams; /* any carrier may run the root */
-    _Atomic bool signalled; /* the root is to run on its own carrier, for a signal */
-    struct nm_root root;
-    bool complete; /* the root's member has arrived */
-    _Atomic uint32_t joined; /* futex: threads that have arrived */
-    bool (*work)(void *, struct nm_context *);
-    void (*run_instead)(void *); /* of a meeting that was recalled */
-    void *argument;
-    /* The way into the runtime and back. */
-    void (*enter)(void *);
-    void *enter_argument;
-    void *side_sp;
-    char *side;
-    struct nm_context *contexts; /* NM_FOLD_MEMBERS of each, made once, because the watcher may look at any time */
-    struct nm_carrier *carriers;
-} team;
-
-static inline NM_ON_ANY_STACK bool reached(uint32_t generation, uint32_t turn)
-{
-    return (int32_t)(generation - turn) >= 0;
-}
-
-static inline NM_ON_ANY_STACK bool is_ready(const struct nm_context *context)
-{
-    return reached(atomic_load_explicit(&team.generation, memory_order_acquire),
-                   atomic_load_explicit(&context->turn, memory_order_relaxed));
-}
-
-static inline NM_ON_ANY_STACK bool works(const struct nm_carrier *carrier)
-{
-    return carrier->number < atomic_load_explicit(&team.limit, memory_order_relaxed);
-}
+struct team nm_team;
 
 static inline NM_ON_ANY_STACK bool may_run(const struct nm_carrier *carrier, const struct nm_context *context)
 {
     if (carrier->number == context->number)
         return true;
-    if (context->number == 0 && (!atomic_load_explicit(&team.roams, memory_order_relaxed) || atomic_load(&team.signalled)))
+    if (context->number == 0 && (!atomic_load_explicit(&nm_team.roams, memory_order_relaxed) || atomic_load(&nm_team.signalled)))
         return false;
-    return !context->home && !atomic_load_explicit(&team.dissolving, memory_order_relaxed);
+    return !context->home && !atomic_load_explicit(&nm_team.dissolving, memory_order_relaxed);
 }
 
 /* The own carrier of a context that is at home runs it even while it waits, because that carrier
@@ -115,33 +64,7 @@ static inline NM_ON_ANY_STACK bool is_wanted(const struct nm_carrier *carrier, c
     if (is_ready(context))
         return true;
     return carrier->number == context->number &&
-           (context->home || (context->number == 0 && atomic_load_explicit(&team.signalled, memory_order_relaxed)));
-}
-
-/* After a sequentially consistent store that has made a context ready. */
-static NM_ON_ANY_STACK void ring_after_store(void)
-{
-    if (atomic_load(&team.sleepers) == 0)
-        return;
-    atomic_fetch_add(&team.bell, 1);
-    nm_wake(&team.bell);
-}
-
-/* After any other write that has made a context ready. The full barrier pairs with that of a
- * carrier that is about to sleep. */
-static NM_ON_ANY_STACK void ring(void)
-{
-    atomic_thread_fence(memory_order_seq_cst);
-    ring_after_store();
-}
-
-/* Makes a carrier look again, whichever futex it sleeps on. Exchanged, not stored: the carrier that
- * takes the call then sees everything that each of its callers did before. */
-static NM_ON_ANY_STACK void call(struct nm_carrier *carrier)
-{
-    atomic_exchange(&carrier->call, 1);
-    nm_wake(&carrier->call);
-    ring();
+           (context->home || (context->number == 0 && atomic_load_explicit(&nm_team.signalled, memory_order_relaxed)));
 }
 
 /* Called before the carrier looks for the reason of the call. */
@@ -167,7 +90,7 @@ static NM_ON_ANY_STACK bool claim(struct nm_carrier *carrier, struct nm_context 
     atomic_store_explicit(&context->runner, 0, memory_order_release);
     /* The context's own carrier may have found it taken, and be the only one that may run it
      * now. */
-    call(&team.carriers[context->number]);
+    call(&nm_team.carriers[context->number]);
     return false;
 }
 
@@ -176,9 +99,9 @@ static NM_ON_ANY_STACK bool claim(struct nm_carrier *carrier, struct nm_context 
 static NM_ON_ANY_STACK struct nm_context *find_among(struct nm_carrier *carrier, bool own_only)
 {
     uint32_t number = carrier->last;
-    for (uint32_t i = 0; i < team.members; i++) {
-        number = number + 1 < team.members ? number + 1 : 0;
-        struct nm_context *context = &team.contexts[number];
+    for (uint32_t i = 0; i < nm_team.members; i++) {
+        number = number + 1 < nm_team.members ? number + 1 : 0;
+        struct nm_context *context = &nm_team.contexts[number];
         if (own_only && context->carrier != carrier)
             continue;
         if (may_run(carrier, context) && claim(carrier, context))
@@ -192,8 +115,8 @@ static NM_ON_ANY_STACK struct nm_context *find_among(struct nm_carrier *carrier,
  * contexts; then any, so that no carrier idles while there is work. */
 static NM_ON_ANY_STACK struct nm_context *find(struct nm_carrier *carrier)
 {
-    struct nm_context *own = &team.contexts[carrier->number];
-    bool homing = atomic_load_explicit(&team.dissolving, memory_order_relaxed);
+    struct nm_context *own = &nm_team.contexts[carrier->number];
+    bool homing = atomic_load_explicit(&nm_team.dissolving, memory_order_relaxed);
     if ((carrier->number == 0 || homing || own->home) && claim(carrier, own))
         return own;
     if (homing || !works(carrier))
@@ -202,17 +125,10 @@ static NM_ON_ANY_STACK struct nm_context *find(struct nm_carrier *carrier)
     return found ? found : find_among(carrier, false);
 }
 
-/* Lets all contexts go on that wait for this generation. */
-static void open_turn(uint32_t generation)
-{
-    atomic_store(&team.generation, generation);
-    ring_after_store();
-}
-
 static NM_ON_ANY_STACK bool someone_waits_for(const struct nm_carrier *carrier)
 {
-    for (uint32_t i = 0; i < team.members; i++) {
-        const struct nm_context *context = &team.contexts[i];
+    for (uint32_t i = 0; i < nm_team.members; i++) {
+        const struct nm_context *context = &nm_team.contexts[i];
         if (atomic_load_explicit(&context->runner, memory_order_relaxed) == 0 && is_ready(context) && may_run(carrier, context))
             return true;
     }
@@ -224,12 +140,12 @@ static NM_ON_ANY_STACK bool someone_waits_for(const struct nm_carrier *carrier)
  * carrier has to look again. */
 static NM_ON_ANY_STACK bool misses_own(const struct nm_carrier *carrier)
 {
-    const struct nm_context *own = &team.contexts[carrier->number];
+    const struct nm_context *own = &nm_team.contexts[carrier->number];
     uint32_t runner = atomic_load_explicit(&own->runner, memory_order_relaxed);
     if (NM_LIKELY(runner == 0 || runner == carrier->number + 1))
         return false;
-    return atomic_load_explicit(&team.dissolving, memory_order_relaxed) || own->home ||
-           (carrier->number == 0 && !atomic_load_explicit(&team.roams, memory_order_relaxed));
+    return atomic_load_explicit(&nm_team.dissolving, memory_order_relaxed) || own->home ||
+           (carrier->number == 0 && !atomic_load_explicit(&nm_team.roams, memory_order_relaxed));
 }
 
 /* Whether this carrier may go on with the context that it holds. */
@@ -237,7 +153,7 @@ static inline NM_ON_ANY_STACK bool may_keep(const struct nm_carrier *carrier, co
 {
     if (!may_run(carrier, me))
         return false;
-    return works(carrier) || me->home || atomic_load_explicit(&team.dissolving, memory_order_relaxed);
+    return works(carrier) || me->home || atomic_load_explicit(&nm_team.dissolving, memory_order_relaxed);
 }
 
 /* The carrier has something to do: with the context on whose stack it waits, if it holds one, or
@@ -253,26 +169,17 @@ static inline NM_ON_ANY_STACK bool has_news(const struct nm_carrier *carrier, co
  * rose is seen here; one made ready after it rings the bell. */
 static NM_ON_ANY_STACK void sleep_by_the_bell(const struct nm_carrier *carrier, const struct nm_context *holds)
 {
-    uint32_t bell = atomic_load(&team.bell);
-    atomic_fetch_add(&team.sleepers, 1);
+    uint32_t bell = atomic_load(&nm_team.bell);
+    atomic_fetch_add(&nm_team.sleepers, 1);
     atomic_thread_fence(memory_order_seq_cst);
     bool misses = misses_own(carrier);
     if (!has_news(carrier, holds) && !(works(carrier) && someone_waits_for(carrier)))
-        nm_sleep_on(&team.bell, bell, misses);
-    atomic_fetch_sub(&team.sleepers, 1);
-}
-
-static NM_ON_ANY_STACK void block_carrier(struct nm_carrier *carrier)
-{
-    uint64_t before = nm_block_signals();
-    if (carrier->blocks)
-        return; /* a signal has come just before, see nm_fold_takes */
-    carrier->signals = before;
-    carrier->blocks = true;
+        nm_sleep_on(&nm_team.bell, bell, misses);
+    atomic_fetch_sub(&nm_team.sleepers, 1);
 }
 
 /* A carrier on its parking stack, holding no context. */
-static NM_PARKING void park(void *argument)
+NM_PARKING void nm_team_park(void *argument)
 {
     struct nm_carrier *carrier = argument;
     /* The root may be running elsewhere: its kernel thread takes no signals before it is on a
@@ -285,7 +192,7 @@ static NM_PARKING void park(void *argument)
         uint32_t evicted = carrier->evicted;
         carrier->evicted = 0;
         if (evicted)
-            call(&team.carriers[evicted - 1]);
+            call(&nm_team.carriers[evicted - 1]);
         else
             ring();
         take_call(carrier);
@@ -313,7 +220,7 @@ static inline bool takes_signals(const struct nm_carrier *carrier, const struct 
 {
     if (carrier->number == context->number)
         return carrier->number == 0 || context->home;
-    return carrier->number == 0 && !team.contexts[0].home && !atomic_load_explicit(&team.signalled, memory_order_relaxed);
+    return carrier->number == 0 && !nm_team.contexts[0].home && !atomic_load_explicit(&nm_team.signalled, memory_order_relaxed);
 }
 
 /* The root, run by its own carrier. */
@@ -325,7 +232,7 @@ static inline bool is_root_on_own(const struct nm_context *me, const struct nm_c
 /* The carrier is off the stack that it left for the present one. */
 static void ring_for_left(struct nm_carrier *carrier)
 {
-    if (!is_ready(&team.contexts[carrier->left - 1]))
+    if (!is_ready(&nm_team.contexts[carrier->left - 1]))
         return;
     carrier->left = 0;
     ring();
@@ -338,22 +245,22 @@ static inline void runs_again(struct nm_context *me)
     if (NM_UNLIKELY(carrier->left))
         ring_for_left(carrier);
     if (is_root_on_own(me, carrier))
-        nm_root_comes(&team.root);
+        nm_root_comes(&nm_team.root);
     if (NM_UNLIKELY(carrier->blocks) && takes_signals(carrier, me)) {
         if (is_root_on_own(me, carrier))
-            team.signalled = false;
+            nm_team.signalled = false;
         carrier->blocks = false;
         nm_restore_signals(carrier->signals);
     }
     if (NM_UNLIKELY(me->home) && is_root_on_own(me, carrier))
-        nm_root_take(&team.root, carrier->tid);
+        nm_root_take(&nm_team.root, carrier->tid);
 }
 
 static void leave_for(struct nm_context *me, struct nm_context *next)
 {
     struct nm_carrier *carrier = next->carrier;
     if (is_root_on_own(me, carrier))
-        nm_root_goes(&team.root);
+        nm_root_goes(&nm_team.root);
     if (NM_UNLIKELY(!carrier->blocks) && !takes_signals(carrier, next))
         block_carrier(carrier);
     /* A context at home may run before its turn, and both may become ready at once. */
@@ -367,7 +274,7 @@ static void leave_for(struct nm_context *me, struct nm_context *next)
 /* The root is wanted for a signal: runs it in the place of the caller, who goes on afterwards. */
 static __attribute__((noinline)) void let_root_first(struct nm_context *me)
 {
-    struct nm_context *root = &team.contexts[0];
+    struct nm_context *root = &nm_team.contexts[0];
     do {
         atomic_store_explicit(&me->inside, true, memory_order_relaxed);
         atomic_signal_fence(memory_order_seq_cst);
@@ -376,16 +283,16 @@ static __attribute__((noinline)) void let_root_first(struct nm_context *me)
             atomic_store_explicit(&me->inside, false, memory_order_relaxed);
             return;
         }
-        if (team.signalled && claim(carrier, root)) {
+        if (nm_team.signalled && claim(carrier, root)) {
             leave_for(me, root);
-        } else if (team.signalled) {
-            team.signalled = false; /* it runs elsewhere: the signal is handled here */
+        } else if (nm_team.signalled) {
+            nm_team.signalled = false; /* it runs elsewhere: the signal is handled here */
             runs_again(me);
         }
         atomic_signal_fence(memory_order_seq_cst);
         atomic_store_explicit(&me->inside, false, memory_order_relaxed);
         atomic_signal_fence(memory_order_seq_cst);
-    } while (atomic_load_explicit(&team.signalled, memory_order_relaxed));
+    } while (atomic_load_explicit(&nm_team.signalled, memory_order_relaxed));
 }
 
 /* A context comes into the scheduler, and leaves it. */
@@ -400,7 +307,7 @@ static inline void go_out(struct nm_context *me)
     atomic_signal_fence(memory_order_seq_cst);
     atomic_store_explicit(&me->inside, false, memory_order_relaxed);
     atomic_signal_fence(memory_order_seq_cst);
-    if (NM_UNLIKELY(atomic_load_explicit(&team.signalled, memory_order_relaxed)))
+    if (NM_UNLIKELY(atomic_load_explicit(&nm_team.signalled, memory_order_relaxed)))
         let_root_first(me);
 }
 
@@ -438,9 +345,9 @@ static bool is_on_alternate_stack(const stack_t *stack)
 
 bool nm_fold_takes(int signal, siginfo_t *info, ucontext_t *interrupted)
 {
-    struct nm_context *me = nm_context_self, *root = &team.contexts[0];
-    struct nm_carrier *carrier = &team.carriers[0];
-    if (!me || !atomic_load_explicit(&team.open, memory_order_relaxed))
+    struct nm_context *me = nm_context_self, *root = &nm_team.contexts[0];
+    struct nm_carrier *carrier = &nm_team.carriers[0];
+    if (!me || !atomic_load_explicit(&nm_team.open, memory_order_relaxed))
         return false;
     bool inside = me->inside;
     /* On its way from the root to another context the carrier has the root's thread pointer on the
@@ -455,10 +362,10 @@ bool nm_fold_takes(int signal, siginfo_t *info, ucontext_t *interrupted)
     /* A child after vfork, or at the very beginning of fork, seems to be what its parent is. */
     if (nm_raw(SYS_gettid, 0, 0, 0, 0) != carrier->tid)
         return false;
-    team.signalled = true; /* no other carrier claims the root from here on */
-    if (team.contexts[0].runner > 1 ||
+    nm_team.signalled = true; /* no other carrier claims the root from here on */
+    if (nm_team.contexts[0].runner > 1 ||
         nm_raw(SYS_rt_tgsigqueueinfo, nm_raw(SYS_getpid, 0, 0, 0, 0), carrier->tid, signal, (long)info) != 0) {
-        team.signalled = false;
+        nm_team.signalled = false;
         return false;
     }
     carrier->signals = *mask;
@@ -478,22 +385,22 @@ bool nm_fold_takes(int signal, siginfo_t *info, ucontext_t *interrupted)
 uint64_t nm_fold_left_to_others(void)
 {
     uint64_t all = nm_all_signals(), others = 0;
-    team.carriers[0].signals = nm_blocked_signals();
-    for (uint32_t i = 1; i < team.members; i++)
-        others |= ~team.carriers[i].signals;
-    return team.carriers[0].signals & others & all;
+    nm_team.carriers[0].signals = nm_blocked_signals();
+    for (uint32_t i = 1; i < nm_team.members; i++)
+        others |= ~nm_team.carriers[i].signals;
+    return nm_team.carriers[0].signals & others & all;
 }
 
 static void leave_for_parking(struct nm_context *me, struct nm_carrier *carrier)
 {
     if (is_root_on_own(me, carrier))
-        nm_root_goes(&team.root);
+        nm_root_goes(&nm_team.root);
     if (NM_UNLIKELY(!carrier->blocks))
         block_carrier(carrier);
     carrier->left = 0; /* it rings where it parks */
     count_switch(carrier);
     nm_switch(&me->sp, carrier->sp, carrier->tls, &me->runner);
-    NM_SEES(&team.generation);
+    NM_SEES(&nm_team.generation);
     runs_again(me);
 }
 
@@ -501,9 +408,9 @@ static void leave_for_parking(struct nm_context *me, struct nm_carrier *carrier)
  * to where this carrier waits. */
 static bool someone_is_to_stop(void)
 {
-    uint32_t limit = atomic_load_explicit(&team.limit, memory_order_relaxed);
-    for (uint32_t i = 0; i < team.members; i++)
-        if (atomic_load_explicit(&team.contexts[i].runner, memory_order_relaxed) > limit)
+    uint32_t limit = atomic_load_explicit(&nm_team.limit, memory_order_relaxed);
+    for (uint32_t i = 0; i < nm_team.members; i++)
+        if (atomic_load_explicit(&nm_team.contexts[i].runner, memory_order_relaxed) > limit)
             return true;
     return false;
 }
@@ -551,7 +458,7 @@ static void suspend(struct nm_context *me)
             leave_for_parking(me, carrier);
             continue;
         }
-        struct nm_context *root = &team.contexts[0];
+        struct nm_context *root = &nm_team.contexts[0];
         /* A context that is ready goes on. Only the root goes before it, because no other carrier
          * can run the root. */
         struct nm_context *next = !ready                                     ? find(carrier)
@@ -572,26 +479,26 @@ static void suspend(struct nm_context *me)
     }
 }
 
-/* Waits for `wait` generations, of which the meeting is the first. Whoever recalls a meeting does not
- * come to it, so it is never complete; its generation is passed over together with the one that
+/* Waits for `wait` generations, of which the meeting is the first. Whoever recalls a meeting does
+ * not come to it, so it is never complete; its generation is passed over together with the one that
  * follows, for which some wait. A context that read the generation before that finds itself ready;
  * one that reads it later sees that the meeting was recalled. Either takes back that it came. */
 #define RECALL_GENERATIONS 2u
 
 static bool meet(struct nm_context *me, uint32_t wait, bool may_be_recalled)
 {
-    uint32_t generation = atomic_load_explicit(&team.generation, memory_order_acquire);
-    if (NM_UNLIKELY(may_be_recalled && atomic_load_explicit(&team.recalled, memory_order_relaxed) == generation))
+    uint32_t generation = atomic_load_explicit(&nm_team.generation, memory_order_acquire);
+    if (NM_UNLIKELY(may_be_recalled && atomic_load_explicit(&nm_team.recalled, memory_order_relaxed) == generation))
         return false;
     atomic_store_explicit(&me->turn, generation + wait, memory_order_relaxed);
-    if (atomic_fetch_add_explicit(&team.arrived, 1, memory_order_acq_rel) + 1 < team.members) {
+    if (atomic_fetch_add_explicit(&nm_team.arrived, 1, memory_order_acq_rel) + 1 < nm_team.members) {
         suspend(me);
-        if (NM_LIKELY(atomic_load_explicit(&team.recalled, memory_order_relaxed) != generation + RECALL_GENERATIONS))
+        if (NM_LIKELY(atomic_load_explicit(&nm_team.recalled, memory_order_relaxed) != generation + RECALL_GENERATIONS))
             return true;
-        atomic_fetch_sub_explicit(&team.arrived, 1, memory_order_relaxed);
+        atomic_fetch_sub_explicit(&nm_team.arrived, 1, memory_order_relaxed);
         return false;
     }
-    atomic_store_explicit(&team.arrived, 0, memory_order_relaxed);
+    atomic_store_explicit(&nm_team.arrived, 0, memory_order_relaxed);
     if (nm_fold_at_meeting)
         nm_fold_at_meeting();
     open_turn(generation + 1);
@@ -612,8 +519,8 @@ bool nm_fold_barrier(struct nm_context *me)
 
 void nm_fold_recall(void)
 {
-    uint32_t next = atomic_load_explicit(&team.generation, memory_order_relaxed) + RECALL_GENERATIONS;
-    atomic_store(&team.recalled, next);
+    uint32_t next = atomic_load_explicit(&nm_team.generation, memory_order_relaxed) + RECALL_GENERATIONS;
+    atomic_store(&nm_team.recalled, next);
     open_turn(next);
 }
 
@@ -657,52 +564,52 @@ bool nm_fold_try_home(struct nm_context *me)
 
 bool nm_fold_comes_home(uint32_t number)
 {
-    const struct nm_context *context = &team.contexts[number];
+    const struct nm_context *context = &nm_team.contexts[number];
     return context->comes && atomic_load_explicit(&context->runner, memory_order_relaxed) == 0;
 }
 
 void nm_fold_give_up_home(uint32_t number)
 {
-    team.contexts[number].home = false;
+    nm_team.contexts[number].home = false;
     ring();
 }
 
 uint64_t *nm_fold_own_mask(struct nm_context *me)
 {
-    struct nm_carrier *own = &team.carriers[me->number];
+    struct nm_carrier *own = &nm_team.carriers[me->number];
     return me->carrier != own && own->blocks ? &own->signals : NULL;
 }
 
 void nm_fold_send_home(uint32_t number)
 {
-    if (number >= team.members)
+    if (number >= nm_team.members)
         return;
-    team.contexts[number].home = true;
-    call(&team.carriers[number]);
+    nm_team.contexts[number].home = true;
+    call(&nm_team.carriers[number]);
 }
 
 int nm_fold_signal(uint32_t member, int number)
 {
-    int32_t tid = team.carriers[member].tid;
+    int32_t tid = nm_team.carriers[member].tid;
     if (member != 0) {
         int code = nm_signal_thread(tid, number);
         nm_fold_send_home(member);
         return code;
     }
-    nm_root_begin(&team.root, number);
+    nm_root_begin(&nm_team.root, number);
     nm_fold_send_home(0);
-    nm_root_end(&team.root, tid);
+    nm_root_end(&nm_team.root, tid);
     return 0;
 }
 
 bool nm_fold_send_all_home(struct nm_context *me, uint64_t patience_ns)
 {
-    for (uint32_t i = 0; i < team.members; i++)
+    for (uint32_t i = 0; i < nm_team.members; i++)
         if (i != me->number)
             nm_fold_send_home(i);
     uint64_t until = nm_vdso_ns() + patience_ns;
-    for (uint32_t i = 0; i < team.members;) {
-        uint32_t runner = atomic_load(&team.contexts[i].runner);
+    for (uint32_t i = 0; i < nm_team.members;) {
+        uint32_t runner = atomic_load(&nm_team.contexts[i].runner);
         if (runner == 0 || runner == i + 1)
             i++;
         else if (nm_vdso_ns() > until)
@@ -719,7 +626,7 @@ void nm_fold_leave_home(struct nm_context *me)
     struct nm_carrier *carrier = me->carrier;
     me->home = false;
     if (me->number == 0) {
-        nm_root_leaves(&team.root, carrier->tid);
+        nm_root_leaves(&nm_team.root, carrier->tid);
         return;
     }
     block_carrier(carrier);
@@ -733,166 +640,32 @@ void nm_fold_leave_home(struct nm_context *me)
 
 void nm_fold_roam(bool on)
 {
-    bool before = atomic_exchange(&team.roams, on);
+    bool before = atomic_exchange(&nm_team.roams, on);
     if (before && !on)
-        call(&team.carriers[0]);
+        call(&nm_team.carriers[0]);
     else if (on && !before)
         ring();
 }
 
 bool nm_fold_number_of(uintptr_t tls, uint32_t *number)
 {
-    for (uint32_t i = 0; nm_fold_is_open() && i < team.members; i++) {
+    for (uint32_t i = 0; nm_fold_is_open() && i < nm_team.members; i++) {
         *number = i;
-        if (team.contexts[i].tls == tls)
+        if (nm_team.contexts[i].tls == tls)
             return true;
     }
     return false;
-}
-
-/* Allocates the memory of a team of this size. Stacks are kept for the next team. */
-static bool make_room(uint32_t members)
-{
-    if (!team.side && !(team.side = nm_new_stack(SIDE_BYTES)))
-        return false;
-    if (!team.contexts && !(team.contexts = nm_new_zeroed(NM_FOLD_MEMBERS * sizeof *team.contexts)))
-        return false;
-    if (!team.carriers && !(team.carriers = nm_new_zeroed(NM_FOLD_MEMBERS * sizeof *team.carriers)))
-        return false;
-    NM_OF_ONE_KERNEL_THREAD(team.carriers, NM_FOLD_MEMBERS * sizeof *team.carriers);
-    for (uint32_t i = 0; i < members; i++)
-        if (!team.carriers[i].stack && !(team.carriers[i].stack = nm_new_stack(PARKING_BYTES)))
-            return false;
-    return true;
-}
-
-bool nm_fold_prepare(uint32_t members, uint32_t limit)
-{
-    int saved = errno;
-    bool room = members <= NM_FOLD_MEMBERS && make_room(members);
-    errno = saved; /* the program may be in the middle of a region */
-    if (!room)
-        return false;
-    /* The watcher may look at any of this; it sees a team in which no context waits. */
-    for (uint32_t i = 0; i < members; i++)
-        team.contexts[i].runner = i + 1;
-    team.members = members;
-    team.recalled = team.generation - 1; /* not the first meeting of this team */
-    team.arrived = 0;
-    team.sleepers = 0;
-    team.dissolving = team.roams = team.signalled = false;
-    team.root = (struct nm_root){.runs = true};
-    team.joined = 0;
-    for (uint32_t i = 0; i < members; i++) {
-        struct nm_context *context = &team.contexts[i];
-        struct nm_carrier *carrier = &team.carriers[i];
-        context->number = carrier->number = carrier->last = i;
-        context->carrier = carrier;
-        context->home = context->inside = context->comes = false;
-        carrier->call = 0;
-        carrier->blocks = false;
-        carrier->evicted = carrier->left = 0;
-    }
-    atomic_store(&team.limit, limit < members ? limit : members);
-    return true;
-}
-
-/* Makes the calling thread a context, and a carrier that runs it. */
-static struct nm_context *enrol(uint32_t number)
-{
-    struct nm_context *context = &team.contexts[number];
-    struct nm_carrier *carrier = &team.carriers[number];
-    context->tls = carrier->tls = nm_thread_pointer();
-    context->turn = atomic_load(&team.generation);
-    carrier->tid = (int32_t)nm_raw(SYS_gettid, 0, 0, 0, 0);
-    carrier->sp = nm_switch_stack(carrier->stack + PARKING_BYTES, park, carrier);
-    if (number != 0)
-        block_carrier(carrier);
-    else
-        carrier->signals = nm_blocked_signals();
-    nm_context_self = context;
-    return context;
-}
-
-static void withdraw(struct nm_context *me)
-{
-    struct nm_carrier *carrier = me->carrier;
-    nm_context_self = NULL;
-    if (carrier->blocks) {
-        carrier->blocks = false;
-        nm_restore_signals(carrier->signals);
-    }
-}
-
-struct nm_context *nm_fold_join(uint32_t number)
-{
-    struct nm_context *me = enrol(number);
-    /* The last member to join makes the team known; until then no carrier may look for a
-     * context. */
-    atomic_fetch_add(&team.joined, 1);
-    team.open = true;
-    return me;
-}
-
-void nm_fold_leave(struct nm_context *me)
-{
-    /* The root takes its carrier along, and other contexts may be waiting for that carrier: they go
-     * on on their own carriers. */
-    for (uint32_t i = 1; me->number == 0 && i < team.members; i++)
-        nm_fold_send_home(i);
-    nm_fold_go_home(me);
-    uint32_t left = atomic_fetch_sub(&team.joined, 1) - 1;
-    if (left == 0)
-        team.open = false;
-    withdraw(me);
-}
-
-static void enter_on_side(void *unused)
-{
-    (void)unused;
-    team.enter(team.enter_argument);
-    /* The runtime's region is over. */
-    struct nm_context *root = &team.contexts[0];
-    nm_switch(&team.side_sp, root->sp, root->tls, NULL);
-    __builtin_trap();
-}
-
-bool nm_fold_open(uint32_t members, uint32_t limit, void (*enter)(void *), void *argument)
-{
-    if (!nm_fold_prepare(members, limit))
-        return false;
-    team.enter = enter;
-    team.enter_argument = argument;
-    team.complete = false;
-    struct nm_context *root = enrol(0);
-    team.side_sp = nm_switch_stack(team.side + SIDE_BYTES, enter_on_side, NULL);
-    nm_switch(&root->sp, team.side_sp, root->tls, NULL);
-    if (!team.complete)
-        nm_context_self = NULL;
-    team.open = team.complete;
-    return team.complete;
-}
-
-/* The root's own part of the runtime's region, on the side stack: back to the program as soon as
- * all others have come. */
-static void root_member(void)
-{
-    struct nm_context *root = &team.contexts[0];
-    team.complete = true;
-    for (uint32_t joined; (joined = atomic_load(&team.joined)) + 1 < team.members;)
-        nm_sleep_on(&team.joined, joined, false);
-    nm_switch(&team.side_sp, root->sp, root->tls, NULL);
 }
 
 /* One execution of the work, and the meeting at its end. */
 static void run(struct nm_context *me)
 {
     uint32_t wait = me->number == 0 ? 1 : 2;
-    bool may_be_recalled = team.work(team.argument, me);
+    bool may_be_recalled = nm_team.work(nm_team.argument, me);
     come_in(me);
     if (!meet(me, wait, may_be_recalled)) {
         go_out(me);
-        team.run_instead(team.argument);
+        nm_team.run_instead(nm_team.argument);
         come_in(me);
         meet(me, wait, false);
     }
@@ -904,107 +677,86 @@ static void run(struct nm_context *me)
 void nm_fold_member(uint32_t number)
 {
     if (number == 0) {
-        root_member();
+        nm_team_root_member();
         return;
     }
-    struct nm_context *me = enrol(number);
+    struct nm_context *me = nm_team_enrol(number);
     come_in(me);
-    atomic_store_explicit(&me->turn, atomic_load(&team.generation) + 1, memory_order_relaxed);
-    if (atomic_fetch_add(&team.joined, 1) + 2 == team.members)
-        nm_wake(&team.joined);
+    atomic_store_explicit(&me->turn, atomic_load(&nm_team.generation) + 1, memory_order_relaxed);
+    if (atomic_fetch_add(&nm_team.joined, 1) + 2 == nm_team.members)
+        nm_wake(&nm_team.joined);
     /* Nothing is ready before the root opens a region; carriers that work wait for that on their
      * parking stacks. */
     leave_for_parking(me, me->carrier);
     if (!is_ready(me))
         suspend(me); /* it has been sent home before the first region */
-    while (!atomic_load_explicit(&team.dissolving, memory_order_acquire)) {
+    while (!atomic_load_explicit(&nm_team.dissolving, memory_order_acquire)) {
         go_out(me);
         run(me);
     }
-    withdraw(me);
+    nm_team_withdraw(me);
 }
 
 void nm_fold_run(bool (*work)(void *, struct nm_context *), void (*recalled)(void *), void *argument)
 {
-    team.work = work;
-    team.run_instead = recalled;
-    team.argument = argument;
-    open_turn(atomic_load_explicit(&team.generation, memory_order_relaxed) + 1);
-    run(&team.contexts[0]);
-    go_out(&team.contexts[0]);
+    nm_team.work = work;
+    nm_team.run_instead = recalled;
+    nm_team.argument = argument;
+    open_turn(atomic_load_explicit(&nm_team.generation, memory_order_relaxed) + 1);
+    run(&nm_team.contexts[0]);
+    go_out(&nm_team.contexts[0]);
 }
 
 void nm_fold_limit(uint32_t limit)
 {
-    if (limit > team.members)
-        limit = team.members;
+    if (limit > nm_team.members)
+        limit = nm_team.members;
     if (limit == 0)
         limit = 1;
-    uint32_t before = atomic_exchange(&team.limit, limit);
+    uint32_t before = atomic_exchange(&nm_team.limit, limit);
     for (uint32_t i = before; i < limit; i++)
-        call(&team.carriers[i]);
+        call(&nm_team.carriers[i]);
     if (before != limit)
         ring();
 }
 
-void nm_fold_dissolve(void)
-{
-    struct nm_context *root = &team.contexts[0];
-    atomic_store(&team.dissolving, true);
-    atomic_store(&team.limit, team.members);
-    open_turn(atomic_load_explicit(&team.generation, memory_order_relaxed) + 1);
-    for (uint32_t i = 1; i < team.members; i++)
-        call(&team.carriers[i]);
-    nm_context_self = NULL;
-    nm_switch(&root->sp, team.side_sp, root->tls, NULL);
-    team.open = false;
-}
-
 bool nm_fold_someone_waits(void)
 {
-    for (uint32_t i = 0; i < team.members; i++)
-        if (atomic_load_explicit(&team.contexts[i].runner, memory_order_relaxed) == 0 && is_ready(&team.contexts[i]))
+    for (uint32_t i = 0; i < nm_team.members; i++)
+        if (atomic_load_explicit(&nm_team.contexts[i].runner, memory_order_relaxed) == 0 && is_ready(&nm_team.contexts[i]))
             return true;
     return false;
 }
 
 uint32_t nm_fold_limited(void)
 {
-    return atomic_load_explicit(&team.limit, memory_order_relaxed);
+    return atomic_load_explicit(&nm_team.limit, memory_order_relaxed);
 }
 
 bool nm_fold_is_open(void)
 {
-    return atomic_load_explicit(&team.open, memory_order_acquire);
+    return atomic_load_explicit(&nm_team.open, memory_order_acquire);
 }
 
 uint32_t nm_fold_members(void)
 {
-    return team.members;
+    return nm_team.members;
 }
 
 uint32_t nm_fold_generation(void)
 {
-    return atomic_load_explicit(&team.generation, memory_order_relaxed);
+    return atomic_load_explicit(&nm_team.generation, memory_order_relaxed);
 }
 
 uint64_t nm_fold_switches(void)
 {
     uint64_t sum = 0;
-    for (uint32_t i = 0; team.carriers && i < NM_FOLD_MEMBERS && team.carriers[i].stack; i++)
-        sum += atomic_load_explicit(&team.carriers[i].switches, memory_order_relaxed);
+    for (uint32_t i = 0; nm_team.carriers && i < NM_FOLD_MEMBERS && nm_team.carriers[i].stack; i++)
+        sum += atomic_load_explicit(&nm_team.carriers[i].switches, memory_order_relaxed);
     return sum;
 }
 
 struct nm_carrier *nm_fold_carrier(uint32_t number)
 {
-    return number < team.members ? &team.carriers[number] : NULL;
-}
-
-void nm_fold_forget(void)
-{
-    /* The other threads are gone, and with them the stacks that their contexts were on: the memory
-     * stays, unused. */
-    memset(&team, 0, sizeof team);
-    nm_context_self = NULL;
+    return number < nm_team.members ? &nm_team.carriers[number] : NULL;
 }

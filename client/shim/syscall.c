@@ -5,11 +5,12 @@
  * on it (in its sources: __kmp_affin_fullMask and __kmp_affinity_set_init_mask). While we narrow
  * the process, the mask that it reads is ours; a thread that it makes after our end would stay on
  * it. So libomp must read the user's own mask, and a thread that libomp binds stays on the
- * processors that the manager allows the program (places.c). libomp asks the kernel by the C library's
- * syscall(), which every LLVM libomp and Intel's libiomp5 import: this file stands in front of that
- * one function. numbers.h has the other calls that are looked at (state.c). It passes every call on
- * by a jump with all registers and the stack unchanged, which only assembly can promise: a compiler
- * may write the stack words of the caller that it takes for arguments, and these may hold a futex.
+ * processors that the manager allows the program (places.c). libomp asks the kernel by the C
+ * library's syscall(), which every LLVM libomp and Intel's libiomp5 import: this file stands in
+ * front of that one function. numbers.h has the other calls that are looked at (state.c). It passes
+ * every call on by a jump with all registers and the stack unchanged, which only assembly can
+ * promise: a compiler may write the stack words of the caller that it takes for arguments, and
+ * these may hold a futex.
  */
 #include "numbers.h"
 #include "own.h"

@@ -23,7 +23,7 @@ case $shown in *ptrace*"not permitted"* | *"Could not trace"*) skip "processes m
 [ "$(echo "$shown" | grep -c ' waits, stack pointer 0x')" = 3 ] || fail "three threads wait"
 [ "$(echo "$shown" | grep -c ' 2  runs on LWP ')" = 1 ] || fail "thread 2 runs"
 [ "$(echo "$shown" | grep -c 'solve (me=')" = 3 ] || fail "two backtraces and the frame of \`up\` show solve"
-echo "$shown" | grep -q 'in main ()' || fail "thread 0 was called by main"
+echo "$shown" | grep -q ' main ()' || fail "thread 0 was called by main"
 echo "$shown" | grep -q 'thread 2 runs on LWP' || fail "thread 2 has no context that waits"
 echo "$shown" | grep -q 'all threads have gone home' || fail "the program goes on"
 echo "$shown" | grep -q 'exited normally' || fail "the program ends"

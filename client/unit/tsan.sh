@@ -2,7 +2,7 @@
 # tsan.sh - the scheduler of whole teams under ThreadSanitizer: it must find nothing in the stress programs, and
 # the race that fold.c makes when it is asked to.
 #
-# Arguments: a compiler, where to put what it makes, the seed. In the directory of the Makefile.
+# Arguments: a compiler, where to put what it makes, the seed. TEAM: the scheduler's files. In the directory of the Makefile.
 set -u
 compiler=$1 made=$2 seed=$3
 fail() {
@@ -25,7 +25,7 @@ case $("$compiler" --version) in *clang*) ;; *) quiet='-Wno-tsan -Wno-attributes
 for program in signals fold; do
     # shellcheck disable=SC2086
     "$compiler" -O1 -g -std=c11 -D_GNU_SOURCE -Wall -Wextra -Werror $quiet -Isrc -fsanitize=thread unit/$program.c \
-        fold/team.c fold/switch.c -pthread -lm -o "$made/$program-tsan" || fail "$program does not build"
+        $TEAM -pthread -lm -o "$made/$program-tsan" || fail "$program does not build"
     timeout 120 "$made/$program-tsan" 0.5 "$seed" >"$made/tsan.log" 2>&1
     status=$?
     if [ $status -ne 0 ]; then

@@ -7,14 +7,12 @@
 
 mod support;
 
-use numaestro_abi::control::Class;
 use numaestro_skip::part;
-use rustix::process::Signal;
 use support::ended::{self, Ended};
 use support::manager::{Manager, alone};
 use support::programs::builds;
 use support::shaker::Shaker;
-use support::{eventually, number, processors, turn};
+use support::{number, processors, turn};
 
 /// The team sizes that a program may see.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -307,18 +305,6 @@ fn threads_bound_to_places() {
 }
 
 #[test]
-fn threads_bound_to_places_stay_on_the_allocation() {
-    let manager = Manager::started();
-    for (compiler, path) in builds("places") {
-        for fold in ["user", "kernel"] {
-            let mut command = manager.command(["run", "--max", "1", "--fold", fold, "--", &path, "1", "one"]);
-            let ended = ended::run(command.envs([("OMP_NUM_THREADS", "4"), ("OMP_PLACES", "threads")]));
-            assert!(ended.status.success(), "{compiler}, {fold}: {}", ended.stderr);
-        }
-    }
-}
-
-#[test]
 fn waiting_policies_of_the_user() {
     for policy in ["active", "passive"] {
         Case { program: "constructs", environment: &[("OMP_WAIT_POLICY", policy)], ..PLAIN }.check();
@@ -376,36 +362,6 @@ fn omp_dynamic_in_the_environment() {
     for name in ["inside", "reduce", "tasks", "constructs", "schedules"] {
         Case { program: name, environment: &[("OMP_DYNAMIC", "true")], size: Size::Free, ..PLAIN }.check();
     }
-}
-
-/// The class that `status` shows, and what holds the size.
-#[test]
-fn status_tells_whole_teams_from_malleable_ones() {
-    let manager = Manager::started();
-    for (compiler, path) in builds("inside") {
-        for (dynamic, class, shown) in [
-            ("", "auto", (Class::Whole, "")),
-            ("true", "auto", (Class::Malleable, "")),
-            ("", "malleable", (Class::Malleable, "")),
-            ("false", "malleable", (Class::Malleable, "OMP_DYNAMIC=false")),
-            ("", "fold", (Class::Fold, "the user's wish")),
-            ("true", "fold", (Class::Fold, "the user's wish")),
-        ] {
-            let mut command = manager.command(["run", "--class", class, "--", &path, "3600"]);
-            command.env("OMP_NUM_THREADS", "2");
-            if !dynamic.is_empty() {
-                command.env("OMP_DYNAMIC", dynamic);
-            }
-            let running = ended::start(&mut command);
-            let pid = running.pid();
-            let seen = || manager.status()?.apps.into_iter().find(|app| app.pid == pid && app.regions > 0);
-            let same = || seen().is_some_and(|app| (app.class, app.held_by.as_str()) == shown);
-            assert!(eventually(same), "{compiler}, OMP_DYNAMIC={dynamic:?}, class {class}: {:?}", seen());
-            running.signal(Signal::KILL);
-            let _ = running.end();
-        }
-    }
-    manager.expect_all_free();
 }
 
 /// Programs that are right under `OMP_DYNAMIC=true` are right with `--class malleable`.

@@ -4,6 +4,7 @@
 
 mod support;
 
+use numaestro_abi::control::Class;
 use numaestro_skip::skip;
 use numaestro_topology::CpuSet;
 use rustix::process::Signal;
@@ -13,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use support::ended::{self, Running};
 use support::manager::Manager;
-use support::programs::{any, program};
+use support::programs::{any, builds, program};
 use support::{eventually, processors, turn};
 
 const SECONDS: &str = "6";
@@ -251,6 +252,49 @@ fn who_was_bound_for_a_moment_only_gets_everything_again() {
         let mask = numaestro_host::affinity::get(program.pid()).map(|mask| mask.to_string()).unwrap_or_default();
         assert!(only_one && all_again && mask == own.to_string(), "{path}: {only_one}, {all_again}, {mask}");
         program.end().expect("briefly", "bound\nkept\n");
+    }
+    manager.expect_all_free();
+}
+
+/// A binding that the runtime makes is no pin.
+#[test]
+fn threads_bound_to_places_stay_on_the_allocation() {
+    let manager = Manager::started();
+    for (compiler, path) in builds("places") {
+        for fold in ["user", "kernel"] {
+            let mut command = manager.command(["run", "--max", "1", "--fold", fold, "--", &path, "1", "one"]);
+            let ended = ended::run(command.envs([("OMP_NUM_THREADS", "4"), ("OMP_PLACES", "threads")]));
+            assert!(ended.status.success(), "{compiler}, {fold}: {}", ended.stderr);
+        }
+    }
+}
+
+/// The class that `status` shows, and what holds the size.
+#[test]
+fn status_tells_whole_teams_from_malleable_ones() {
+    let manager = Manager::started();
+    for (compiler, path) in builds("inside") {
+        for (dynamic, class, shown) in [
+            ("", "auto", (Class::Whole, "")),
+            ("true", "auto", (Class::Malleable, "")),
+            ("", "malleable", (Class::Malleable, "")),
+            ("false", "malleable", (Class::Malleable, "OMP_DYNAMIC=false")),
+            ("", "fold", (Class::Fold, "the user's wish")),
+            ("true", "fold", (Class::Fold, "the user's wish")),
+        ] {
+            let mut command = manager.command(["run", "--class", class, "--", &path, "3600"]);
+            command.env("OMP_NUM_THREADS", "2");
+            if !dynamic.is_empty() {
+                command.env("OMP_DYNAMIC", dynamic);
+            }
+            let running = ended::start(&mut command);
+            let pid = running.pid();
+            let seen = || manager.status()?.apps.into_iter().find(|app| app.pid == pid && app.regions > 0);
+            let same = || seen().is_some_and(|app| (app.class, app.held_by.as_str()) == shown);
+            assert!(eventually(same), "{compiler}, OMP_DYNAMIC={dynamic:?}, class {class}: {:?}", seen());
+            running.signal(Signal::KILL);
+            let _ = running.end();
+        }
     }
     manager.expect_all_free();
 }
