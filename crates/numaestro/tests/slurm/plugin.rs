@@ -140,8 +140,8 @@ fn jobs_are_registered_with_their_steps_their_policy_and_their_range() {
     // Nobody borrows what it does not use, nor lends more than the two that it was allocated.
     let most = 2.0 * submitted.elapsed().as_secs_f64();
     for line in &lines {
-        let [used, lent, extra] = ["used_s", "lent_s", "borrowed_s"].map(|key| line[key].as_f64().expect("a time"));
-        assert!(extra <= used && used + lent - extra <= most, "{line}");
+        let [spent, lent, extra] = ["used_s", "lent_s", "borrowed_s"].map(|key| line[key].as_f64().expect("a time"));
+        assert!(extra <= spent && spent + lent - extra <= most, "{line}");
     }
     assert!(!user.path("run").join("jobs.json").exists(), "nothing is kept of jobs that have ended");
 }
