@@ -112,11 +112,12 @@ void nm_pass_member(struct nm_pass *pass, uint32_t number)
     } else if (NM_UNLIKELY(has_tasks(member, pass))) {
         nm_meet_others(member);
     }
+    /* The root has begun to watch also where it has not joined, because the meeting was recalled. */
+    if (NM_UNLIKELY(member->joined || pass->recalled_at) && nm_self.root == NM_PRIMARY)
+        nm_watch_end();
     if (NM_UNLIKELY(member->joined)) {
         /* The runtime ends its region on each member's own kernel thread. Before that all members
          * must have left the team's carriers. */
-        if (nm_self.root == NM_PRIMARY)
-            nm_watch_end();
         nm_fold_leave(nm_context_self);
     }
     member->pass = NULL;
@@ -146,11 +147,7 @@ void nm_whole_own_thread(void)
     nm_fold_try_home(me);
     if (!first)
         return;
-    /* Only now, and each member to its own kernel thread: any other may get stuck there, waiting
-     * for this one. */
-    for (uint32_t i = 0; i < nm_fold_members(); i++)
-        if (i != me->number)
-            nm_fold_send_home(i);
+    /* Only now: another member could get stuck on this one's kernel thread. */
     nm_watch_give_back(NM_WHY_OTHER);
     nm_watch_remember();
 }

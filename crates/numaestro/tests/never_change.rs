@@ -265,6 +265,11 @@ fn tasks() {
 }
 
 #[test]
+fn members_that_need_their_own_kernel_threads() {
+    Case { program: "stranded", ..PLAIN }.check();
+}
+
+#[test]
 fn synchronising_constructs() {
     Case { program: "constructs", ..PLAIN }.check();
 }
