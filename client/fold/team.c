@@ -55,11 +55,9 @@ static inline NM_ON_ANY_STACK bool may_run(const struct nm_carrier *carrier, con
     bool roams = atomic_load_explicit(&nm_team.roams, memory_order_relaxed);
     if (context->number == 0 && (!roams || atomic_load(&nm_team.signalled)))
         return false;
-    /* In a team that has been given back each context has a carrier. That of a context at home is
-     * kept for it: another one might get stuck there, and wait for the one that is at home. */
-    if (roams && nm_team.contexts[carrier->number].home)
-        return false;
-    return !context->home && !atomic_load_explicit(&nm_team.dissolving, memory_order_relaxed);
+    /* Each context of a team that has been given back has a carrier. That of one at home is kept
+     * for it: another one might get stuck there, and wait for the one that is at home. */
+    return !(roams && nm_team.contexts[carrier->number].home) && !context->home && !atomic_load_explicit(&nm_team.dissolving, memory_order_relaxed);
 }
 
 /* The own carrier of a context that is at home runs it even while it waits, because that carrier

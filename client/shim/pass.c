@@ -112,7 +112,7 @@ void nm_pass_member(struct nm_pass *pass, uint32_t number)
     } else if (NM_UNLIKELY(has_tasks(member, pass))) {
         nm_meet_others(member);
     }
-    /* The root has begun to watch also where it has not joined, because the meeting was recalled. */
+    /* The root watches also where it has not joined, because the meeting was recalled. */
     if (NM_UNLIKELY(member->joined || pass->recalled_at) && nm_self.root == NM_PRIMARY)
         nm_watch_end();
     if (NM_UNLIKELY(member->joined)) {

@@ -1,5 +1,5 @@
-/* A member asks for something of its own kernel thread while others wait for it, and for each other,
- * without a barrier. Each region is a function of its own, because the shim remembers what a
+/* A member asks for something of its own kernel thread while others wait for it, and for each
+ * other, without a barrier. Each region is a function of its own, because the shim remembers what a
  * function did.
  */
 #include "check.h"
