@@ -191,9 +191,19 @@ static void choose_sanitizer(struct nm_change *change, const struct nm_image *im
     change->needed = true;
 }
 
+static bool is_of_threads(const char *name)
+{
+#define TEXT(name) #name,
+    static const char names[][32] = {NM_NAMES_OF_THREADS(TEXT)};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (nm_equal(name, names[i]))
+            return true;
+    return false;
+}
+
 static bool answers(const char *name)
 {
-    return *name && nm_stub_symbol_in(nm_stub_own_map(), name);
+    return *name && nm_stub_symbol_in(nm_stub_own_map(), name) && !is_of_threads(name);
 }
 
 /* Nothing but ours stands in it. */

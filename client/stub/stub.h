@@ -12,22 +12,27 @@
 /* Functions that the shim stands before, and the stub until then. scripts/check-c.sh compares this
  * list with the shim's symbols.
  * PASSED: called through the table. ASKED: the answer depends on the shim, so it is loaded first.
- * OWN: a function of numaestro.h. */
-#define NM_NAMES(PASSED, ASKED, OWN)                                                                                          \
-    PASSED(_Fork) PASSED(capget) PASSED(capset) PASSED(clock_gettime) PASSED(clone) PASSED(daemon) PASSED(dlclose)      \
-    PASSED(epoll_pwait) PASSED(fork) PASSED(forkpty) PASSED(getpriority) PASSED(getrusage) PASSED(gettid) PASSED(nice)  \
-    PASSED(pause) PASSED(personality) PASSED(pkey_alloc) PASSED(ppoll) PASSED(pselect)                                  \
-    PASSED(pthread_attr_setaffinity_np) PASSED(pthread_cancel) PASSED(pthread_create) PASSED(pthread_exit)              \
-    PASSED(pthread_getcpuclockid) PASSED(pthread_getname_np) PASSED(pthread_kill)                                       \
-    PASSED(pthread_mutexattr_setprotocol) PASSED(pthread_setname_np) PASSED(pthread_setschedparam)                      \
-    PASSED(pthread_setschedprio) PASSED(pthread_sigmask) PASSED(pthread_sigqueue) PASSED(ptrace) PASSED(raise)          \
-    PASSED(readv) PASSED(sched_getcpu) PASSED(sched_getparam) PASSED(sched_getscheduler) PASSED(sched_rr_get_interval)  \
-    PASSED(sched_setparam) PASSED(sched_setscheduler) PASSED(sched_yield) PASSED(setegid) PASSED(seteuid)               \
-    PASSED(setfsgid) PASSED(setfsuid) PASSED(setgid) PASSED(setgroups) PASSED(setns) PASSED(setpriority)                \
+ * OWN: a function of numaestro.h.
+ * Those of threads are passed, too: about what the kernel keeps for each thread. Only a folded team
+ * needs the shim there, so a program needs no stub for them. */
+#define NM_NAMES_OF_THREADS(PASSED)                                                                                     \
+    PASSED(_Fork) PASSED(capget) PASSED(capset) PASSED(clock_gettime) PASSED(clone) PASSED(daemon)                      \
+    PASSED(epoll_pwait) PASSED(forkpty) PASSED(getpriority) PASSED(getrusage) PASSED(nice) PASSED(pause)                \
+    PASSED(personality) PASSED(ppoll) PASSED(pselect) PASSED(pthread_getcpuclockid) PASSED(pthread_getname_np)          \
+    PASSED(pthread_setname_np) PASSED(pthread_setschedprio) PASSED(ptrace) PASSED(sched_getparam)                       \
+    PASSED(sched_getscheduler) PASSED(sched_rr_get_interval) PASSED(setfsgid) PASSED(setfsuid) PASSED(setns)            \
+    PASSED(setpriority) PASSED(sigblock) PASSED(sighold) PASSED(signalfd) PASSED(sigpending) PASSED(sigrelse)           \
+    PASSED(sigsetmask) PASSED(tgkill) PASSED(thrd_create) PASSED(timer_create) PASSED(unshare) PASSED(vfork)            \
+    PASSED(wordexp)
+#define NM_NAMES(PASSED, ASKED, OWN)                                                                                    \
+    NM_NAMES_OF_THREADS(PASSED)                                                                                         \
+    PASSED(dlclose) PASSED(fork) PASSED(gettid) PASSED(pkey_alloc) PASSED(pthread_attr_setaffinity_np)                  \
+    PASSED(pthread_cancel) PASSED(pthread_create) PASSED(pthread_exit) PASSED(pthread_kill)                             \
+    PASSED(pthread_mutexattr_setprotocol) PASSED(pthread_setschedparam) PASSED(pthread_sigmask)                         \
+    PASSED(pthread_sigqueue) PASSED(raise) PASSED(readv) PASSED(sched_getcpu) PASSED(sched_setparam)                    \
+    PASSED(sched_setscheduler) PASSED(sched_yield) PASSED(setegid) PASSED(seteuid) PASSED(setgid) PASSED(setgroups)     \
     PASSED(setregid) PASSED(setresgid) PASSED(setresuid) PASSED(setreuid) PASSED(setuid) PASSED(sigaltstack)            \
-    PASSED(sigblock) PASSED(sighold) PASSED(signalfd) PASSED(sigpending) PASSED(sigprocmask) PASSED(sigrelse)           \
-    PASSED(sigsetmask) PASSED(sigsuspend) PASSED(sigtimedwait) PASSED(sigwait) PASSED(sigwaitinfo) PASSED(tgkill)       \
-    PASSED(thrd_create) PASSED(timer_create) PASSED(unshare) PASSED(vfork) PASSED(wordexp)                              \
+    PASSED(sigprocmask) PASSED(sigsuspend) PASSED(sigtimedwait) PASSED(sigwait) PASSED(sigwaitinfo)                     \
     ASKED(dlopen) ASKED(get_nprocs) ASKED(prctl) ASKED(pthread_getaffinity_np) ASKED(pthread_setaffinity_np) ASKED(sched_getaffinity)      \
     ASKED(sched_setaffinity) ASKED(syscall) ASKED(sysconf)                                                                    \
     OWN(numaestro_advise) OWN(numaestro_api_version) OWN(numaestro_asked_back) OWN(numaestro_attach) OWN(numaestro_changed)   \

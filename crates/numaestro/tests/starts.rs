@@ -123,6 +123,16 @@ fn a_program_that_has_come_with_the_stub_alone_gets_the_shim() {
     }
 }
 
+/// It costs a start nothing. Calls about the state of a thread, as `sleep` makes them, are none
+/// that the stub answers.
+#[test]
+fn a_program_that_asks_nothing_of_us_starts_without_the_stub() {
+    let manager = Manager::started();
+    let script = "sleep 60 & until grep -q sleep /proc/$!/comm; do :; done; cat /proc/$!/maps; kill $!";
+    let maps = manager.run(["sh", "-c", script]);
+    assert!(maps.stdout.contains("sleep") && !maps.stdout.contains("libnumaestro"), "{maps:?}");
+}
+
 /// Who puts itself on a processor puts there what it starts; other threads of it, and its parent,
 /// are free.
 #[test]
