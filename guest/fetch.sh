@@ -24,58 +24,15 @@ skip() { echo "skipped guests: $1"; exit 77; }
 fail() { echo "fetch: $1" >&2; exit 1; }
 
 mkdir -p "$target" || fail "$target cannot be written"
-target=$(cd "$target" && pwd) || exit 1
-if command -v flock >/dev/null 2>&1; then
-    exec 9>"$target/lock" && flock 9
-fi
+. scripts/private-apt.sh
+locked
 [ ! -e "$target/versions" ] || { echo "fetch: $(tr '\n' ' ' <"$target/versions")"; exit 0; }
 
 [ "$(uname -s) $(uname -m)" = "Linux x86_64" ] || skip "they are made for Linux on x86_64, this is $(uname -s) on $(uname -m)"
-for tool in apt-get apt-cache apt-config dpkg dpkg-deb; do
-    command -v "$tool" >/dev/null 2>&1 || skip "$tool is needed to fetch QEMU and a kernel, and is not here"
-done
+needs apt-get apt-cache apt-config dpkg dpkg-deb
+private_apt amd64
+mkdir "$work/root" "$work/debs"
 
-name='' codename=''
-. /etc/os-release 2>/dev/null && name=${ID-} codename=${VERSION_CODENAME-}
-case $name in
-debian | ubuntu) ;;
-*) skip "packages are fetched on Debian and Ubuntu, this is ${name:-neither}" ;;
-esac
-mirror=$(apt-get indextargets --format '$(REPO_URI) $(RELEASE) $(COMPONENT) $(ARCHITECTURE)' 'Created-By: Packages' 2>/dev/null |
-    awk -v release="$codename" '$2 == release && $3 == "main" && $4 == "amd64" { print $1; exit }')
-[ -n "$mirror" ] || skip "no package source for $name ${codename:-without a name} is configured"
-keys=/usr/share/keyrings/$name-archive-keyring.gpg
-[ -r "$keys" ] || skip "$keys is not here, so nothing fetched could be verified"
-
-# What is begun is put together apart and moved into place as a whole.
-work=$target/work
-rm -rf "$work"
-trap 'rm -rf "$work"' EXIT
-mkdir -p "$work"/{etc/parts,state/lists/partial,cache/archives/partial,root,debs}
-: >"$work/state/status"
-{
-    # How this machine reaches its mirror (proxies, certificates), and nothing else of its configuration.
-    apt-config dump | grep '^Acquire::'
-    cat <<END
-Dir::Etc "$work/etc";
-Dir::Etc::parts "$work/etc/parts";
-Dir::Etc::main "$work/etc/parts/none";
-Dir::Etc::sourcelist "$work/etc/sources.list";
-Dir::Etc::sourceparts "$work/etc/parts";
-Dir::Etc::preferencesparts "$work/etc/parts";
-Dir::State "$work/state";
-Dir::State::lists "$work/state/lists";
-Dir::State::status "$work/state/status";
-Dir::Cache "$work/cache";
-APT::Sandbox::User "";
-APT::Architecture "amd64";
-Acquire::Languages "none";
-Acquire::Retries "3";
-END
-} >"$work/apt.conf"
-export APT_CONFIG=$work/apt.conf
-
-updated() { apt-get update -q -o APT::Update::Error-Mode=any >"$work/log" 2>&1; }
 source_of() { echo "deb [arch=amd64 signed-by=$keys] $mirror $1 main"; }
 source_of "$codename" >"$work/etc/sources.list"
 updated || { tail -n 3 "$work/log" >&2; skip "the mirror $mirror does not answer"; }
