@@ -58,7 +58,7 @@ const ARROWS: [(&str, &[&str]); 16] = [
         ],
     ),
     ("numaestro-guest", &["numaestro-abi", "numaestro-sim", "numaestro-topology"]),
-    ("xtask", &["numaestro-abi"]),
+    ("xtask", &["numaestro-abi", "numaestro-policy"]),
 ];
 
 /// What a crate may use in its tests only, besides.

@@ -7,8 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-
-use super::dice::Dice;
+use numaestro_policy::Random;
 
 /// What would change team sizes or the way they run behind our back.
 const QUIET: [&str; 6] =
@@ -105,7 +104,7 @@ impl Drop for Manager {
 /// Changes a program's processors every 2 to 8 ms, between one and `most`.
 pub struct Flips<'a> {
     manager: &'a mut Manager,
-    dice: Dice,
+    random: Random,
     most: u32,
     next: Instant,
     /// Changes that met the program.
@@ -116,8 +115,8 @@ pub struct Flips<'a> {
 
 impl<'a> Flips<'a> {
     /// None yet.
-    pub fn new(manager: &'a mut Manager, dice: Dice, most: u32) -> Self {
-        Self { manager, dice, most, next: Instant::now(), met: 0, error: None }
+    pub fn new(manager: &'a mut Manager, random: Random, most: u32) -> Self {
+        Self { manager, random, most, next: Instant::now(), met: 0, error: None }
     }
 
     /// The next one, if it is time.
@@ -130,6 +129,6 @@ impl<'a> Flips<'a> {
             Ok(met) => self.met += u64::from(met),
             Err(error) => self.error = Some(error),
         }
-        self.next = Instant::now() + Duration::from_micros(2000 + self.dice.roll(6000));
+        self.next = Instant::now() + Duration::from_micros(2000 + u64::from(self.random.below(6000)));
     }
 }

@@ -7,7 +7,6 @@
 mod build;
 mod collect;
 mod dejagnu;
-mod dice;
 mod ended;
 mod judge;
 mod known;
@@ -26,9 +25,9 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow, bail};
 
-use dice::Dice;
 use known::Known;
 use manager::Manager;
+use numaestro_policy::Random;
 use options::Options;
 use recipe::{Case, Compiler, Recipe};
 use report::Report;
@@ -81,11 +80,19 @@ fn draw<'a>(recipes: &'a [Recipe], options: &Options) -> Vec<Case<'a>> {
         }
     }
     if let Some(count) = options.draw {
-        Dice::new(options.seed).shuffle(&mut cases);
+        shuffle(&mut cases, options.seed);
         cases.truncate(count);
         cases.sort_by(|a, b| (&a.recipe.name, a.compiler).cmp(&(&b.recipe.name, b.compiler)));
     }
     cases
+}
+
+/// Another order.
+fn shuffle<T>(items: &mut [T], seed: u64) {
+    let mut random = Random::new(seed);
+    for last in (1..items.len()).rev() {
+        items.swap(last, random.below(last as u32 + 1) as usize);
+    }
 }
 
 /// Runs all cases, on as many workers as are asked for.
@@ -138,8 +145,8 @@ impl Worker<'_> {
             times: self.options.times,
             processors,
         };
-        let dice = Dice::new(self.options.seed + u64::from(self.number));
-        let mut bench = Bench { manager: &mut manager, scratch: directory.clone(), dice, terms };
+        let random = Random::new(self.options.seed + u64::from(self.number));
+        let mut bench = Bench { manager: &mut manager, scratch: directory.clone(), random, terms };
         while let Some(cases) = next() {
             let Some(first) = cases.first() else { continue };
             let program = build::program(first.recipe, first.compiler, &directory)?;

@@ -5,8 +5,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::Result;
+use numaestro_policy::Random;
 
-use super::dice::Dice;
 use super::ended::{self, Outcome};
 use super::judge::Alone;
 use super::manager::{Flips, Manager, quiet};
@@ -72,7 +72,7 @@ pub struct Bench<'a> {
     /// Its directory; programs run in it.
     pub scratch: PathBuf,
     /// Draws the moments of changes.
-    pub dice: Dice,
+    pub random: Random,
     /// The terms.
     pub terms: Terms,
 }
@@ -118,8 +118,8 @@ impl Bench<'_> {
     ) -> Result<Verdict> {
         let mut command = self.manager.command(program);
         Self::settle(&mut command, case);
-        let dice = Dice::new(self.dice.roll(1 << 40));
-        let mut flips = Flips::new(self.manager, dice, self.terms.processors);
+        let random = Random::new(self.random.draw());
+        let mut flips = Flips::new(self.manager, random, self.terms.processors);
         let outcome = ended::run(&mut command, &self.scratch, limit, &mut |pid| flips.turn(pid))?;
         *changes += flips.met;
         if let Some(error) = flips.error.take() {
