@@ -92,21 +92,6 @@ static void region(int members, uint64_t work_ns)
         told->errnos++;
 }
 
-/* The first `count` processors of this process; 0 if there are not so many, or if their numbers are
- * too large for a test's page. */
-static uint64_t processors(int count)
-{
-    cpu_set_t all;
-    uint64_t set = 0;
-    sched_getaffinity(0, sizeof all, &all);
-    for (int i = 0; i < 64 && count > 0; i++)
-        if (CPU_ISSET(i, &all)) {
-            set |= 1ull << i;
-            count--;
-        }
-    return count == 0 ? set : 0;
-}
-
 static int by_size(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
@@ -155,7 +140,7 @@ int main(int argc, char **argv)
     int members = argc == 5 ? atoi(argv[2]) : 0;
     if (members < 2 || members > MEMBERS_MOST || !path || !preload)
         return 2;
-    if (!two) {
+    if (two == one) {
         puts("skipped change: one processor only");
         return 0;
     }

@@ -7,6 +7,7 @@
 #include "../src/client.h"
 #include "../src/message.h"
 
+#include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -29,6 +30,21 @@ static inline void decide(struct numaestro_page *page, uint32_t flags, uint64_t 
     page->manager.epoch++;
     page->manager.sequence++;
     syscall(SYS_futex, &page->manager.epoch, 1 /* FUTEX_WAKE */, INT32_MAX, NULL, NULL, 0);
+}
+
+/* The first `most` processors of this process, as far as a test's page has room for their
+ * numbers. */
+static inline uint64_t processors(int most)
+{
+    cpu_set_t all;
+    uint64_t set = 0;
+    sched_getaffinity(0, sizeof all, &all);
+    for (int i = 0; i < 64 && most > 0; i++)
+        if (CPU_ISSET(i, &all)) {
+            set |= 1ull << i;
+            most--;
+        }
+    return set;
 }
 
 /* Answers a hello with a new page that holds this decision; returns the page, NULL if there is

@@ -147,12 +147,7 @@ int main(int argc, char **argv)
         return 2;
     if (!preload)
         return program(members, repetitions);
-    cpu_set_t all;
-    sched_getaffinity(0, sizeof all, &all);
-    uint64_t set = 0;
-    for (unsigned i = 0; i < 64 && !set; i++)
-        if (CPU_ISSET(i, &all))
-            set = 1ull << i;
+    uint64_t set = processors(1);
     int listener = listen_at(path);
     if (listener < 0 || !set)
         return 2;

@@ -276,16 +276,6 @@ static int rank(bool lends)
     return 0;
 }
 
-static uint64_t some_processors(void)
-{
-    cpu_set_t all;
-    uint64_t set = 0;
-    sched_getaffinity(0, sizeof all, &all);
-    for (int i = 0; i < 64; i++)
-        set |= CPU_ISSET(i, &all) ? 1ull << i : 0;
-    return set;
-}
-
 /* A program that computes on this processor whenever nobody else does. */
 static pid_t hog(uint64_t set)
 {
@@ -307,7 +297,7 @@ static pid_t hog(uint64_t set)
  * processors up to `wanted_until`. */
 static void try(int listener, char *self, int on, const char *rules, uint32_t flags, uint64_t wanted_until, const char *how)
 {
-    uint64_t set = some_processors();
+    uint64_t set = processors(64);
     if (machines[on].hog)
         set &= -set;
     pid_t beside = machines[on].hog ? hog(set) : 0, child = fork();

@@ -165,12 +165,7 @@ int main(int argc, char **argv)
     if (!size || *size == 0)
         return 0; /* nobody has registered an area */
 #endif
-    cpu_set_t all;
-    sched_getaffinity(0, sizeof all, &all);
-    uint64_t set = 0;
-    for (unsigned i = 0; i < 64 && !set; i++)
-        if (CPU_ISSET(i, &all))
-            set = 1ull << i;
+    uint64_t set = processors(1);
     int listener = listen_at(path);
     if (listener < 0 || !set)
         return 2;
