@@ -121,10 +121,12 @@ impl Team {
         if carrier.number == context {
             return true;
         }
-        if context == 0 && !self.roams.load(Ordering::Relaxed) {
+        let roams = self.roams.load(Ordering::Relaxed);
+        if context == 0 && !roams {
             return false;
         }
-        !self.contexts[context].home.load(Ordering::SeqCst) && !self.dissolving.load(Ordering::Relaxed)
+        let is_kept = roams && self.contexts[carrier.number].home.load(Ordering::SeqCst);
+        !is_kept && !self.contexts[context].home.load(Ordering::SeqCst) && !self.dissolving.load(Ordering::Relaxed)
     }
 
     fn is_wanted(&self, carrier: &Carrier, context: usize) -> bool {
