@@ -22,7 +22,7 @@ help:
 	@echo "make spank               the plugin of Slurm, for the Slurm that is here, in build/client/spank/"
 	@echo "make test-slurm          what runs on a Slurm cluster: one is made of this host for each test"
 	@echo "make test-containers     what runs in containers of Podman, and the manifests for Kubernetes"
-	@echo "make test-suites         libgomp's and libomp's own test suites, all of them (an hour); SUITES_FLAGS=--help for a part"
+	@echo "make test-suites         libgomp's and libomp's own test suites, all of them (long); SUITES_FLAGS=--help for a part"
 	@echo "make test-mpi            ranks of Open MPI and MPICH that lend to each other"
 	@echo "make check               format, lints, the project's own checks, C warnings, documentation"
 	@echo "make bench               measure the mixes of programs; BENCH_FLAGS=--quick for a short run"

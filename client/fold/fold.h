@@ -42,8 +42,8 @@ struct nm_context {
     struct nm_carrier *_Atomic carrier; /* the carrier that runs it or ran it last */
     uint32_t number;
     _Atomic bool home;        /* only its own carrier may run it */
+    _Atomic bool comes;       /* it waits for its own carrier, and may give up */
     _Atomic bool inside;      /* it is in the scheduler, and must come out by itself */
-    _Atomic bool comes;       /* it waits for that, and need not */
 } __attribute__((aligned(128)));
 
 /* A kernel thread that runs the team's contexts. That thread writes it, except `call`. */
@@ -96,10 +96,9 @@ void nm_fold_recall(void);
 bool nm_fold_yield(struct nm_context *me);
 /* The context goes on on its own kernel thread, and stays there. */
 void nm_fold_go_home(struct nm_context *me);
-/* The same, but not for longer than until somebody lets it go. False: it goes on elsewhere. */
+/* The same, until somebody calls nm_fold_give_up_home. False: it goes on elsewhere. */
 bool nm_fold_try_home(struct nm_context *me);
-/* Whether the context has asked for its own carrier in this way and does not run. From any
- * thread. */
+/* Whether the context waits in nm_fold_try_home. From any thread. */
 bool nm_fold_comes_home(uint32_t number);
 void nm_fold_give_up_home(uint32_t number);
 /* The signal mask that the context has at home; NULL: it is there. */
@@ -117,8 +116,8 @@ int nm_fold_signal(uint32_t member, int number);
  * signals blocked that can be. True: the signal was for the root, who handles it, and the caller
  * returns to what was `interrupted`. False: it is to be handled here. */
 bool nm_fold_takes(int signal, siginfo_t *info, ucontext_t *interrupted);
-/* Whether the root blocks signals now that another thread of the team does not, so that the program
- * means that one to handle them. On the root's kernel thread. */
+/* The signals that the root blocks now and another thread of the team does not: the program means
+ * that one to handle them. On the root's kernel thread. */
 uint64_t nm_fold_left_to_others(void);
 /* Keeps a context of the team that comes between others from being taken off its carrier by a
  * signal. False: it need not be let go. */

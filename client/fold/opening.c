@@ -12,7 +12,7 @@
 #define PARKING_BYTES (32 * 1024)
 #define SIDE_BYTES (512 * 1024)
 
-/* Allocates the memory of a team of this size. Stacks are kept for the next nm_team. */
+/* Allocates the memory of a team of this size. Stacks are kept for the next team. */
 static bool make_room(uint32_t members)
 {
     if (!nm_team.side && !(nm_team.side = nm_new_stack(SIDE_BYTES)))

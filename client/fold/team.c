@@ -57,7 +57,8 @@ static inline NM_ON_ANY_STACK bool may_run(const struct nm_carrier *carrier, con
         return false;
     /* Each context of a team that has been given back has a carrier. That of one at home is kept
      * for it: another one might get stuck there, and wait for the one that is at home. */
-    return !(roams && nm_team.contexts[carrier->number].home) && !context->home && !atomic_load_explicit(&nm_team.dissolving, memory_order_relaxed);
+    bool is_kept = roams && nm_team.contexts[carrier->number].home;
+    return !is_kept && !context->home && !atomic_load_explicit(&nm_team.dissolving, memory_order_relaxed);
 }
 
 /* The own carrier of a context that is at home runs it even while it waits, because that carrier
@@ -274,16 +275,23 @@ static void leave_for(struct nm_context *me, struct nm_context *next)
     runs_again(me);
 }
 
+/* A context comes into the scheduler, or leaves it: a handler that interrupts it sees which. */
+static inline void set_inside(struct nm_context *me, bool inside)
+{
+    atomic_signal_fence(memory_order_seq_cst);
+    atomic_store_explicit(&me->inside, inside, memory_order_relaxed);
+    atomic_signal_fence(memory_order_seq_cst);
+}
+
 /* The root is wanted for a signal: runs it in the place of the caller, who goes on afterwards. */
 static __attribute__((noinline)) void let_root_first(struct nm_context *me)
 {
     struct nm_context *root = &nm_team.contexts[0];
     do {
-        atomic_store_explicit(&me->inside, true, memory_order_relaxed);
-        atomic_signal_fence(memory_order_seq_cst);
+        set_inside(me, true);
         struct nm_carrier *carrier = me->carrier;
         if (me == root || carrier->number != 0) {
-            atomic_store_explicit(&me->inside, false, memory_order_relaxed);
+            set_inside(me, false);
             return;
         }
         if (nm_team.signalled && claim(carrier, root)) {
@@ -292,24 +300,13 @@ static __attribute__((noinline)) void let_root_first(struct nm_context *me)
             nm_team.signalled = false; /* it runs elsewhere: the signal is handled here */
             runs_again(me);
         }
-        atomic_signal_fence(memory_order_seq_cst);
-        atomic_store_explicit(&me->inside, false, memory_order_relaxed);
-        atomic_signal_fence(memory_order_seq_cst);
+        set_inside(me, false);
     } while (atomic_load_explicit(&nm_team.signalled, memory_order_relaxed));
-}
-
-/* A context comes into the scheduler, and leaves it. */
-static inline void come_in(struct nm_context *me)
-{
-    atomic_store_explicit(&me->inside, true, memory_order_relaxed);
-    atomic_signal_fence(memory_order_seq_cst);
 }
 
 static inline void go_out(struct nm_context *me)
 {
-    atomic_signal_fence(memory_order_seq_cst);
-    atomic_store_explicit(&me->inside, false, memory_order_relaxed);
-    atomic_signal_fence(memory_order_seq_cst);
+    set_inside(me, false);
     if (NM_UNLIKELY(atomic_load_explicit(&nm_team.signalled, memory_order_relaxed)))
         let_root_first(me);
 }
@@ -319,7 +316,7 @@ bool nm_fold_hold(void)
     struct nm_context *me = nm_context_self;
     if (!me || me->inside)
         return false;
-    come_in(me);
+    set_inside(me, true);
     return true;
 }
 
@@ -514,7 +511,7 @@ static bool meet(struct nm_context *me, uint32_t wait, bool may_be_recalled)
 
 bool nm_fold_barrier(struct nm_context *me)
 {
-    come_in(me);
+    set_inside(me, true);
     bool met = meet(me, 1, true);
     go_out(me);
     return met;
@@ -531,7 +528,7 @@ bool nm_fold_yield(struct nm_context *me)
 {
     if (me->inside)
         return false; /* a handler, which the root runs while it waits */
-    come_in(me);
+    set_inside(me, true);
     struct nm_carrier *carrier = me->carrier;
     /* In turn, whichever carrier ran them before: so the context that `me` waits for comes, too. */
     struct nm_context *next = works(carrier) && !me->home ? find_among(carrier, false) : NULL;
@@ -544,7 +541,7 @@ bool nm_fold_yield(struct nm_context *me)
 void nm_fold_go_home(struct nm_context *me)
 {
     bool inside = me->inside;
-    come_in(me);
+    set_inside(me, true);
     me->home = true;
     if (me->carrier->number != me->number)
         suspend(me);
@@ -665,11 +662,11 @@ static void run(struct nm_context *me)
 {
     uint32_t wait = me->number == 0 ? 1 : 2;
     bool may_be_recalled = nm_team.work(nm_team.argument, me);
-    come_in(me);
+    set_inside(me, true);
     if (!meet(me, wait, may_be_recalled)) {
         go_out(me);
         nm_team.run_instead(nm_team.argument);
-        come_in(me);
+        set_inside(me, true);
         meet(me, wait, false);
     }
     /* Outside of regions the root runs on its own kernel thread. */
@@ -684,7 +681,7 @@ void nm_fold_member(uint32_t number)
         return;
     }
     struct nm_context *me = nm_team_enrol(number);
-    come_in(me);
+    set_inside(me, true);
     atomic_store_explicit(&me->turn, atomic_load(&nm_team.generation) + 1, memory_order_relaxed);
     if (atomic_fetch_add(&nm_team.joined, 1) + 2 == nm_team.members)
         nm_wake(&nm_team.joined);

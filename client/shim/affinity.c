@@ -244,9 +244,8 @@ unsigned nm_whole_count(void)
     return count;
 }
 
-/* Puts this thread back on the allocation; if the manager has moved it meanwhile, it stays where it
- * was moved. A place that libomp has bound it to is
- * not where it stays. */
+/* Puts this thread back on the allocation, also from a place to which libomp has bound it. If the
+ * manager has moved it meanwhile, it stays where it was moved. */
 void nm_widen_undo(void)
 {
     int saved = errno;

@@ -170,7 +170,7 @@ SHIM_EXPORT void *GOMP_single_copy_start(void)
         if (g->single_start())
             return NULL;
         struct nm_pass *pass = member->pass;
-        nm_meet_again(member);
+        nm_meet(member);
         return pass->copied;
     }
     if (!g)
@@ -194,7 +194,7 @@ SHIM_EXPORT void GOMP_single_copy_end(void *data)
     struct nm_member *member = &nm_member;
     if (member->copies) {
         member->pass->copied = data;
-        nm_meet_again(member);
+        nm_meet(member);
     } else if (g) {
         nm_meets(member, runtime);
         g->single_copy_end(data);

@@ -246,7 +246,7 @@ static int32_t reduce_in_tree(const struct nm_pass *pass, void *data, nm_combine
         nm_kmp_combine_all(pass, reduced, combine);
         return 1;
     }
-    nm_meet_again(&nm_member);
+    nm_meet(&nm_member);
     return 0;
 }
 
@@ -262,7 +262,7 @@ SHIM_EXPORT int32_t __kmpc_reduce_nowait(void *place, int32_t gtid, int32_t coun
     if (is_member_of(runtime) && nm_kmp_reduces_in_tree(nm_member.pass, data, combine) && nm_meets(&nm_member, runtime)) {
         int32_t result = reduce_in_tree(nm_member.pass, data, combine);
         if (result)
-            nm_meet_again(&nm_member);
+            nm_meet(&nm_member);
         own.reduction = IN_TREE;
         return result;
     }
@@ -305,7 +305,7 @@ SHIM_EXPORT void __kmpc_end_reduce(void *place, int32_t gtid, void *lock)
     int reduction = own.reduction;
     own.reduction = NO_REDUCTION;
     if (reduction == IN_TREE) {
-        nm_meet_again(&nm_member);
+        nm_meet(&nm_member);
     } else if (reduction == BEFORE_BARRIER) {
         /* Gives the lock of the reduction back first: the member may have to wait for its own
          * carrier at the barrier, and that carrier may be running a member that waits for the
@@ -339,7 +339,7 @@ SHIM_EXPORT void __kmpc_copyprivate(void *place, int32_t gtid, size_t size, void
     nm_meet_others(&nm_member);
     if (!did_it)
         copy(data, pass->copied);
-    nm_meet_again(&nm_member);
+    nm_meet(&nm_member);
 }
 
 /* The compiler puts another barrier behind it. */

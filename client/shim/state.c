@@ -188,10 +188,10 @@ bool nm_own_prctl(int option, unsigned long argument, int *result)
 
 #if defined(__x86_64__) || defined(__aarch64__)
 
-#define WAY_OF_MASKS(name) [NM_SYS_##name] = NM_BY_MASKS,
-#define WAY_HOME(name) [NM_SYS_##name] = NM_BY_HOME,
-#define WAY_DIFFERS(name) [NM_SYS_##name] = NM_BY_DIFFERING,
-#define WAY_SPECIAL(name) [NM_SYS_##name] = NM_BY_ITSELF,
+#define WAY_OF_MASKS(name) [SYS_##name] = NM_BY_MASKS,
+#define WAY_HOME(name) [SYS_##name] = NM_BY_HOME,
+#define WAY_DIFFERS(name) [SYS_##name] = NM_BY_DIFFERING,
+#define WAY_SPECIAL(name) [SYS_##name] = NM_BY_ITSELF,
 const uint8_t nm_syscall_ways[NM_SYSCALLS] = {NM_NUMBERS(WAY_OF_MASKS, WAY_HOME, WAY_DIFFERS, WAY_SPECIAL)};
 
 static struct nm_answer answer(long value)

@@ -169,8 +169,8 @@ static inline void nm_meet_others(struct nm_member *member)
     member->pass->real_barrier(member->pass->runtime);
 }
 
-/* They meet once more in the same construct. */
-static inline void nm_meet_again(struct nm_member *member)
+/* A member in a construct that the shim has begun: it comes to a barrier, and meets the others. */
+static inline void nm_meet(struct nm_member *member)
 {
     nm_meets(member, member->pass->runtime);
     nm_meet_others(member);
