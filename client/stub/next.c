@@ -2,6 +2,8 @@
  *
  * It takes no lock, so it may be asked in signal handlers and in children of vfork: the objects
  * that the loader has loaded at the start are never unloaded, and the C library is one of them.
+ * Of the objects that came later, the last one may not be ready: another thread loads it at this
+ * moment. Only the loader itself knows, and has a lock.
  */
 #include "stub.h"
 
@@ -82,19 +84,43 @@ const struct link_map *nm_stub_own_map(void)
     return map;
 }
 
-/* For the shim, which may lie behind everything. */
-STUB_EXPORT void *numaestro_next(const char *name)
+/* The last object of the start. */
+static const struct link_map *_Atomic last;
+
+/* Nothing has been opened by hand yet, or by constructors that are over. */
+void nm_stub_note_last(void)
 {
-    return nm_stub_next(name);
+    const struct link_map *map = nm_stub_own_map();
+    while (map && map->l_next)
+        map = map->l_next;
+    last = map;
+}
+
+const struct link_map *nm_stub_last_map(void)
+{
+    return last;
+}
+
+static void *found_from(const struct link_map *map, const struct link_map *end, const char *name)
+{
+    void *found = NULL;
+    for (; map && !found; map = map == end ? NULL : map->l_next)
+        found = nm_stub_symbol_in(map, name);
+    return found;
 }
 
 void *nm_stub_next(const char *name)
 {
-    const struct link_map *map = nm_stub_own_map();
-    for (map = map ? map->l_next : NULL; map; map = map->l_next) {
-        void *found = nm_stub_symbol_in(map, name);
-        if (found)
-            return found;
-    }
-    return dlsym ? dlsym(RTLD_NEXT, name) : NULL;
+    const struct link_map *own = nm_stub_own_map(), *end = last;
+    void *found = own && own != end ? found_from(own->l_next, end, name) : NULL;
+    return found || !dlsym ? found : dlsym(RTLD_NEXT, name);
+}
+
+/* For the shim, which may lie behind everything. It asks for functions of a runtime, too, which
+ * only those call who have loaded it. */
+STUB_EXPORT void *numaestro_next(const char *name)
+{
+    const struct link_map *end = last;
+    void *found = nm_stub_next(name);
+    return found || !end ? found : found_from(end->l_next, NULL, name);
 }

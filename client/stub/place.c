@@ -4,8 +4,10 @@
 
 #include "../src/message.h"
 
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <time.h>
 
 void nm_entry_of(char *out, size_t room, const char *name, const struct nm_cpus *set, const char **entry)
 {
@@ -38,8 +40,11 @@ static bool present_set(struct nm_cpus *out)
     return nm_system3(SYS_sched_getaffinity, 0, sizeof out->words, out->words) > 0;
 }
 
-/* The manager lets it begin before it moves it onto its share. One that is busy or gone is not
- * waited for. */
+#define WAIT_NS 50000000
+
+/* The manager lets it begin before it moves it onto its share. One that is busy or gone is waited
+ * for no longer than this: it may see the process on its allowed set before it has read the
+ * message, and move it back before the image has asked. */
 static void announce(char *const envp[])
 {
     const char *path = nm_variable(envp, "NUMAESTRO_ATTACH");
@@ -53,8 +58,11 @@ static void announce(char *const envp[])
     long fd = nm_system3(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return;
-    if (nm_system3(SYS_connect, fd, &address, offsetof(struct sockaddr_un, sun_path) + length + 1) == 0)
-        nm_system(SYS_sendto, fd, (long)&notice, sizeof notice, MSG_NOSIGNAL | MSG_DONTWAIT, 0, 0);
+    struct pollfd answer = {.fd = (int)fd, .events = POLLIN};
+    struct timespec wait = {.tv_nsec = WAIT_NS};
+    if (nm_system3(SYS_connect, fd, &address, offsetof(struct sockaddr_un, sun_path) + length + 1) == 0 &&
+        nm_system(SYS_sendto, fd, (long)&notice, sizeof notice, MSG_NOSIGNAL | MSG_DONTWAIT, 0, 0) == (long)sizeof notice)
+        nm_system(SYS_ppoll, (long)&answer, 1, (long)&wait, 0, 0, 0);
     nm_system3(SYS_close, fd, 0, 0);
 }
 
@@ -79,9 +87,9 @@ void nm_place(struct nm_change *change, char *const envp[], struct nm_moved *mov
     if (change->bare && known && !(pool && nm_equal(pool, "now"))) {
         if (!narrow)
             return;
+        announce(envp);
         move(moved, &present, &allowed);
         if (moved->done) {
-            announce(envp);
             nm_entry_of(change->now_text, sizeof change->now_text, "NUMAESTRO_CPUS_NOW=", &present, &change->now);
         }
     } else if (now && known && !narrow && nm_cpus_parse(now, &share) && is_within(&share, &allowed)) {

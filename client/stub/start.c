@@ -120,6 +120,7 @@ bool nm_stub_is_vfork_child(void)
  * arguments of main; others give nothing. */
 __attribute__((constructor)) static void at_start(int argc, char **argv, char **envp)
 {
+    nm_stub_note_last();
     remember(argc > 0 && argv && &_r_debug ? envp : &environ ? environ : NULL);
     if (has_list())
         return;

@@ -45,6 +45,8 @@ struct link_map;
 const struct link_map *nm_stub_own_map(void);                                 /* of the stub; NULL if nobody says */
 void *nm_stub_symbol_in(const struct link_map *map, const char *name); /* the default version of what an object defines */
 void *nm_stub_next(const char *name); /* the definition after the stub's; NULL if there is none */
+void nm_stub_note_last(void);         /* what is loaded from now on was not there at the start */
+const struct link_map *nm_stub_last_map(void); /* of the start; NULL before that is known */
 
 /* table.c */
 bool nm_stub_is_sealed(void);          /* this process has forbidden itself system calls */

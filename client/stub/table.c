@@ -82,19 +82,22 @@ STUB_EXPORT void numaestro_seal(void)
 
 /* Loading */
 
-enum { ABSENT, LOADING, HERE, REFUSED };
+enum { ABSENT, HERE, REFUSED };
 static _Atomic int shim;
+/* This thread loads it. What it asks meanwhile, the next definition answers. */
+static __thread bool loads __attribute__((tls_model("initial-exec")));
 
 static bool is_shim_name(const char *path)
 {
     return nm_after(nm_base(path), "libnumaestro_shim") != NULL;
 }
 
-static const struct link_map *shim_map(void)
+/* `end`: the last object that is looked at; NULL = all. */
+static const struct link_map *shim_map(const struct link_map *end)
 {
     const struct link_map *map = nm_stub_own_map();
     while (map && !is_shim_name(map->l_name))
-        map = map->l_next;
+        map = map == end ? NULL : map->l_next;
     return map;
 }
 
@@ -108,23 +111,23 @@ static void settle(const struct link_map *map)
     }
 }
 
+/* Several threads may be here at once: the loader lets one load it, and the others wait. */
 static void load(void)
 {
     void *(*open)(const char *, int) = (void *(*)(const char *, int))next_of(AT_dlopen);
     const struct nm_start *start = nm_stub_start();
     char path[PATH_BYTES];
-    int expected = ABSENT;
     /* What a child of vfork loads, its parent would have. */
-    if (shim != ABSENT || (void *)open == (void *)missing || start->off || sealed || nm_stub_is_vfork_child())
+    if (shim != ABSENT || loads || (void *)open == (void *)missing || start->off || sealed || nm_stub_is_vfork_child())
         return;
-    if (!__atomic_compare_exchange_n((int *)&shim, &expected, LOADING, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-        return;
+    loads = true;
     int saved = __errno_location ? *__errno_location() : 0;
     const struct link_map *map = NULL;
     if (nm_stub_shim_path(start->stub, path, sizeof path) && open(path, RTLD_NOW | RTLD_GLOBAL))
-        map = shim_map();
+        map = shim_map(NULL);
     settle(map);
     shim = map ? HERE : REFUSED;
+    loads = false;
     if (__errno_location)
         *__errno_location() = saved;
 }
@@ -253,7 +256,7 @@ static void look_behind(void)
     static _Atomic bool looked;
     if (looked)
         return;
-    const struct link_map *map = shim_map();
+    const struct link_map *map = shim_map(nm_stub_last_map());
     if (map && shim == ABSENT) {
         settle(map);
         shim = HERE;

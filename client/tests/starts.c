@@ -3,6 +3,7 @@
  * starts tell says what is in this process, and what numaestro has told it starts line WORD...
  * says how it was started: words, names, descriptors; ends with 7
  *   starts late FILE SECONDS            opens a library that brings OpenMP, and uses it
+ *   starts together THREADS             in which each thread asks for the version of numaestro.h
  *   starts WAY WITH PROGRAM WORD...     starts the program and ends as it ends
  *
  * WAY is one of the names in `ways` below, or "thread:" and one of them: in a thread with the least
@@ -314,8 +315,42 @@ static int (*after(const char **way))(void)
     return NULL;
 }
 
+/* Many threads that ask at once, the first time */
+
+#pragma weak numaestro_api_version
+unsigned numaestro_api_version(void);
+
+enum { TOGETHER_MOST = 64 };
+static pthread_barrier_t all_here;
+static unsigned answers[TOGETHER_MOST];
+
+static void *ask(void *number)
+{
+    pthread_barrier_wait(&all_here);
+    answers[(long)number] = numaestro_api_version ? numaestro_api_version() : 0;
+    return NULL;
+}
+
+static int together(int threads)
+{
+    pthread_t asking[TOGETHER_MOST];
+    if (threads < 1 || threads > TOGETHER_MOST)
+        check_fail("1 to %d threads", TOGETHER_MOST);
+    pthread_barrier_init(&all_here, NULL, (unsigned)threads);
+    for (long i = 0; i < threads; i++)
+        pthread_create(&asking[i], NULL, ask, (void *)i);
+    for (long i = 0; i < threads; i++)
+        pthread_join(asking[i], NULL);
+    for (long i = 0; i < threads; i++)
+        check_equal("answer to a thread", answers[i], answers[0]);
+    printf("each heard %u\n", answers[0]);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
+    if (argc == 3 && !strcmp(argv[1], "together"))
+        return together(atoi(argv[2]));
     if (argc == 2 && !strcmp(argv[1], "tell"))
         return tell();
     if (argc > 1 && !strcmp(argv[1], "line"))

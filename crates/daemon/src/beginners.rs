@@ -2,9 +2,10 @@
 //! questions: they are to size themselves by these before they are moved onto their application's
 //! share.
 //!
-//! A process says so before it becomes such a program; where it cannot reach the manager (a sandbox
-//! with another root), the program's environment names the share that it left
-//! (`NUMAESTRO_CPUS_NOW`).
+//! A process says so before it becomes such a program, and waits a moment until the manager knows.
+//! Where it cannot reach the manager (a sandbox with another root), the program's environment names
+//! the share that it left (`NUMAESTRO_CPUS_NOW`). Before it is that program, it shows one thing
+//! only: it has left the set that the manager had put it on, for all that it may have.
 //!
 //! A program has begun when it has used some processor time: then its runtime has counted. One that
 //! does nothing is in nobody's way.
@@ -57,8 +58,9 @@ impl Beginners {
         wakeups.set_earlier(Due::Beginners, monotonic_ns() + LOOK_NS);
     }
 
-    /// It is not to be moved to `next` yet. `whole`: what its application may have.
-    pub(crate) fn begins(&mut self, found: Found<'_>, whole: &CpuSet, next: &CpuSet) -> bool {
+    /// It is not to be moved to `next` yet. `whole`: what its application may have; `put`: the set
+    /// that the manager has put this thread on.
+    pub(crate) fn begins(&mut self, found: Found<'_>, whole: &CpuSet, next: &CpuSet, put: Option<&CpuSet>) -> bool {
         if self.has(found.pid) {
             return true;
         }
@@ -67,8 +69,9 @@ impl Beginners {
             return false;
         }
         let Ok(stat) = procfs::stat(found.pid) else { return false };
+        let left_its_set = found.tid == found.pid && put.is_some_and(|put| !whole.is_subset(put));
         let says_so = || procfs::variables(found.pid, [CPUS_NOW]).is_ok_and(|[now]| now.is_some());
-        if self.begun.get(&found.pid) == Some(&stat.start_time) || !says_so() {
+        if self.begun.get(&found.pid) == Some(&stat.start_time) || !(left_its_set || says_so()) {
             return false;
         }
         self.insert(found.pid, stat.start_time);
@@ -156,7 +159,7 @@ mod tests {
         let (mut says, mut silent) = (spawn(CPUS_NOW), spawn("OTHER"));
         let (whole, share): (CpuSet, CpuSet) = ("0-1".parse().unwrap(), "0".parse().unwrap());
         let begins = |beginners: &mut Beginners, child: &std::process::Child, mask: &CpuSet, next: &CpuSet| {
-            beginners.begins(Found { pid: child.id(), tid: child.id(), mask }, &whole, next)
+            beginners.begins(Found { pid: child.id(), tid: child.id(), mask }, &whole, next, Some(&whole))
         };
         assert!(!begins(&mut beginners, &says, &whole, &whole), "it loses nothing");
         assert!(!begins(&mut beginners, &says, &share, &share), "it is on its share already");
@@ -173,6 +176,10 @@ mod tests {
         beginners.begin(says.id(), &mut Wakeups::new().unwrap());
         beginners.by_pid.clear();
         assert!(!begins(&mut beginners, &says, &whole, &share), "it has said so itself, and has begun");
+        beginners.by_pid.clear();
+        let found = Found { pid: silent.id(), tid: silent.id(), mask: &whole };
+        assert!(!beginners.begins(found, &whole, &share, None), "nobody knows where it was");
+        assert!(beginners.begins(found, &whole, &share, Some(&share)), "it has left its share");
         for child in [&mut says, &mut silent] {
             child.kill().unwrap();
             child.wait().unwrap();

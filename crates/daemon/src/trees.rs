@@ -231,7 +231,10 @@ impl Trees {
         let tree = self.by_app.get(&app);
         move |found| {
             let whole = tree.map_or(next, |tree| &tree.original);
-            if self.beginners.borrow_mut().begins(found, whole, next) {
+            // Who moves itself is attached: its questions are answered.
+            let moves_itself = tree.is_some_and(|tree| tree.moves_itself);
+            let put = self.masks.borrow().put(found.tid).filter(|_| !moves_itself).cloned();
+            if self.beginners.borrow_mut().begins(found, whole, next, put.as_ref()) {
                 return false;
             }
             let unknown = InForce { whole: next, sets: None, next, moves_itself: false };

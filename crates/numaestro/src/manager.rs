@@ -6,7 +6,9 @@ use numaestro_abi::attach::Notice;
 use numaestro_abi::control::{AppName, AppWishes, NewWishes, RefusalKind, Reply, Request, Status, Whole};
 use numaestro_host::rundir::RuntimeDir;
 use numaestro_host::socket::{self, Sort};
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::SendFlags;
+use rustix::time::Timespec;
 use std::io::{BufRead, BufReader};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
@@ -200,10 +202,12 @@ fn code_of(kind: RefusalKind) -> u8 {
 }
 
 /// Says to the manager of `dir` that this process is about to become a program that sizes itself by
-/// all processors that it may have. Nobody waits for an answer.
+/// all processors that it may have, and waits a moment until the manager knows.
 pub fn announce_beginning(dir: &Path) {
-    if let Ok(manager) = socket::connect(&dir.join("attach"), Sort::Packets) {
-        let _ = rustix::net::send(manager, &Notice::begins(), SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
+    const WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+    let Ok(manager) = socket::connect(&dir.join("attach"), Sort::Packets) else { return };
+    if rustix::net::send(&manager, &Notice::begins(), SendFlags::NOSIGNAL | SendFlags::DONTWAIT).is_ok() {
+        let _ = poll(&mut [PollFd::new(&manager, PollFlags::IN)], Some(&WAIT));
     }
 }
 

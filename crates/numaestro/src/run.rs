@@ -297,11 +297,12 @@ fn begin_on_allowed(environment: &mut Environment, dir: &Path, image: Image) -> 
         return None;
     }
     let (share, allowed) = (affinity(), environment.get(CPUS_ALL)?.into_string().ok()?);
-    if share == allowed || numaestro_host::affinity::set(0, &allowed.parse::<CpuSet>().ok()?).is_err() {
+    if share == allowed {
         return None;
     }
-    environment.set(CPUS_NOW, OsStr::new(&share));
     manager::announce_beginning(dir);
+    numaestro_host::affinity::set(0, &allowed.parse::<CpuSet>().ok()?).ok()?;
+    environment.set(CPUS_NOW, OsStr::new(&share));
     Some(format!("{CPUS_NOW}={share}: it begins on the processors {allowed}"))
 }
 

@@ -123,6 +123,21 @@ fn a_program_that_has_come_with_the_stub_alone_gets_the_shim() {
     }
 }
 
+/// One of them loads the shim, and nobody is led into it before it is ready.
+#[test]
+fn threads_that_ask_together_are_answered_alike() {
+    let _turn = turn();
+    let manager = Manager::started();
+    let starter = any("starts");
+    let bare = ended::run(&mut alone([starter.as_str(), "together", "8"]));
+    assert_eq!(bare.stdout, "each heard 0\n", "{bare:?}");
+    let one = manager.run([&starter, "together", "1"]);
+    assert!(one.status.success() && one.stdout != bare.stdout, "the shim answers: {one:?}");
+    for _ in 0..50 {
+        manager.run([&starter, "together", "8"]).expect("together", &one.stdout);
+    }
+}
+
 /// It costs a start nothing. Calls about the state of a thread, as `sleep` makes them, are none
 /// that the stub answers.
 #[test]

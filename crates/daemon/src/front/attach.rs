@@ -35,7 +35,10 @@ impl Front {
                 let answer = if manager == std::process::id() { code::OK } else { code::REFUSED };
                 self.connections.send(number, &wire::welcome(answer, 0, ""), None);
             }
-            Ok(Message::Begins) => shell.begins(who.peer),
+            Ok(Message::Begins) => {
+                shell.begins(who.peer);
+                self.connections.send(number, &wire::welcome(code::OK, 0, ""), None);
+            }
             Ok(Message::Adopted { app, epoch }) if is_from(app) => shell.adopted(app, epoch),
             Ok(Message::Busy { app }) if is_from(app) => shell.parallel_again(app),
             Ok(Message::Request { app, processors }) if is_from(app) => shell.requested(app, processors),
