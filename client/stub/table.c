@@ -3,9 +3,7 @@
  *
  * A jump leaves registers, stack and return address as they are: the function after it sees the
  * caller itself. An entry whose place in the table is empty asks `nm_stub_resolve` first. It is
- * asked in constructors, in signal handlers and in children of vfork, so it takes no lock: the
- * objects that the loader has loaded at the start are never unloaded, and the C library is one of
- * them.
+ * asked in constructors, in signal handlers and in children of vfork, so it takes no lock.
  */
 #include "stub.h"
 
@@ -20,12 +18,9 @@
 
 /* Where they are missing (another C library, an old one without libdl), we do without. */
 extern struct r_debug _r_debug __attribute__((weak));
-extern void *dlsym(void *, const char *) __attribute__((weak));
 extern int dl_iterate_phdr(int (*)(struct dl_phdr_info *, size_t, void *), void *) __attribute__((weak));
 extern int *__errno_location(void) __attribute__((weak, const));
 extern pthread_t pthread_self(void) __attribute__((weak, const));
-/* First byte of this file in memory, from the linker. */
-extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 
 /* Numbers in the table. */
 #define ENUM(name) AT_##name,
