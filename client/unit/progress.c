@@ -87,8 +87,10 @@ int MPI_Query_thread(int *level)
 unsigned long mpich_wait(double seconds)
 {
     unsigned long found = 0;
-    for (double until = now() + seconds; now() < until;)
+    double until = now() + seconds;
+    do /* The time may be over before the first poll: another program ran. */
         found += ucp_worker_progress(0);
+    while (now() < until);
     return found;
 }
 #endif
