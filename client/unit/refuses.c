@@ -124,13 +124,16 @@ static void see(int number)
 
 static int program(bool watched)
 {
-    long sum = 0;
+    long sum = 0, r;
     if (watched)
         signal(SIGUSR1, see);
     else
         seen = true;
-    for (int r = 0; r < REGIONS; r++) {
-        set(r);
+    /* At least so many, and then until the page says what it should, see `decide` below. */
+    for (r = 0; r < REGIONS || (!seen && r < REGIONS + 500); r++) {
+        if (r >= REGIONS)
+            usleep(10000);
+        set((int)r);
 #ifdef SHOWS
         if (r == REGIONS / 2)
             omp_display_env(1);
@@ -140,15 +143,12 @@ static int program(bool watched)
             if (omp_get_thread_num() == 0)
                 use_sequence();
 #pragma omp barrier
-            sum += is_set(r) ? omp_get_thread_num() : -1;
+            sum += is_set((int)r) ? omp_get_thread_num() : -1;
         }
     }
-    /* Until the page says what it should, see `decide` below. */
-    for (int i = 0; i < 500 && !seen; i++)
-        usleep(10000);
     /* Each member comes to one barrier inside and to one at the end. */
-    bool hears = heard == 0 || heard >= 2L * MEMBERS * REGIONS;
-    return sum == REGIONS * MEMBERS * (MEMBERS - 1) / 2 && hears ? 0 : 1;
+    bool hears = heard == 0 || heard >= 2L * MEMBERS * r;
+    return sum == r * MEMBERS * (MEMBERS - 1) / 2 && hears ? 0 : 1;
 }
 
 int main(int argc, char **argv)
@@ -179,15 +179,18 @@ int main(int argc, char **argv)
     }
     struct numaestro_page *page = NULL;
     uint32_t should = (uint32_t)atoi(argv[1]), should_mode = should ? NM_FOLD_KERNEL : NM_FOLD_USER;
+    bool said = false;
     int status;
     while (waitpid(child, &status, WNOHANG) == 0) {
         struct pollfd ready = {.fd = listener, .events = POLLIN};
         union packet packet;
         if (poll(&ready, 1, 20) <= 0) {
-            if (page && page->fold.why == should && page->fold.mode == should_mode)
+            if (page && page->fold.why == should && page->fold.mode == should_mode) {
+                said = true;
                 kill(child, SIGUSR1);
-            else if (page) /* its helper thread wakes, and writes into the page */
+            } else if (page) { /* its helper thread wakes, and writes into the page */
                 decide(page, 0, set);
+            }
             continue;
         }
         int connection = accept(listener, NULL, NULL);
@@ -197,8 +200,7 @@ int main(int argc, char **argv)
     }
     unlink(path);
     uint32_t is = page ? page->fold.why : ~0u, mode = page ? page->fold.mode : ~0u;
-    bool good = WIFEXITED(status) && WEXITSTATUS(status) == 0 && is == should &&
-                mode == should_mode;
+    bool good = WIFEXITED(status) && WEXITSTATUS(status) == 0 && said;
     const char *name = strrchr(argv[0], '/');
     printf("%s refuses: %s is folded in mode %u for reason %u, not %u (status %d)\n", good ? "ok" : "FAILED", name ? name + 1 : argv[0],
            mode, is, should, status);
