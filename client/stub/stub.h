@@ -13,8 +13,8 @@
  * list with the shim's symbols.
  * PASSED: called through the table. ASKED: the answer depends on the shim, so it is loaded first.
  * OWN: a function of numaestro.h.
- * Those of threads are passed, too: about what the kernel keeps for each thread. Only a folded team
- * needs the shim there, so a program needs no stub for them. */
+ * Those of threads are passed, too: about what the kernel keeps for each thread, and handlers of
+ * signals. Only a folded team needs the shim there, so a program needs no stub for them. */
 #define NM_NAMES_OF_THREADS(PASSED)                                                                                     \
     PASSED(_Fork) PASSED(capget) PASSED(capset) PASSED(clock_gettime) PASSED(clone) PASSED(daemon)                      \
     PASSED(epoll_pwait) PASSED(forkpty) PASSED(getpriority) PASSED(getrusage) PASSED(nice) PASSED(pause)                \
@@ -23,7 +23,9 @@
     PASSED(sched_getscheduler) PASSED(sched_rr_get_interval) PASSED(setfsgid) PASSED(setfsuid) PASSED(setns)            \
     PASSED(setpriority) PASSED(sigblock) PASSED(sighold) PASSED(signalfd) PASSED(sigpending) PASSED(sigrelse)           \
     PASSED(sigsetmask) PASSED(tgkill) PASSED(thrd_create) PASSED(timer_create) PASSED(unshare) PASSED(vfork)            \
-    PASSED(wordexp)
+    PASSED(wordexp)                                                                                                     \
+    PASSED(__sigaction) PASSED(__sysv_signal) PASSED(sigaction) PASSED(signal) PASSED(sigset) PASSED(ssignal)           \
+    PASSED(sysv_signal)
 #define NM_NAMES(PASSED, ASKED, OWN)                                                                                    \
     NM_NAMES_OF_THREADS(PASSED)                                                                                         \
     PASSED(dlclose) PASSED(fork) PASSED(gettid) PASSED(pkey_alloc) PASSED(pthread_attr_setaffinity_np)                  \

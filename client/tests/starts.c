@@ -21,8 +21,10 @@
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #ifdef _OPENMP
 #include <omp.h>
@@ -114,6 +116,24 @@ static int late(const char *file, int argc, char **argv)
     return 1;
 }
 #else
+/* A handler that is installed after the first region runs in the thread that opens the regions. */
+static __thread bool opens_regions;
+static volatile sig_atomic_t strays;
+
+static void at_clock(int number)
+{
+    (void)number;
+    strays += !opens_regions;
+}
+
+static void handle_clock(void)
+{
+    const struct itimerval often = {{0, 700}, {0, 700}};
+    opens_regions = true;
+    signal(SIGALRM, at_clock);
+    setitimer(ITIMER_REAL, &often, NULL);
+}
+
 static int late(const char *file, int argc, char **argv)
 {
     enum { N = 5000 };
@@ -125,10 +145,14 @@ static int late(const char *file, int argc, char **argv)
            order_of_shim && order_of_shim < order_of_runtime ? "yes" : "no");
     fflush(stdout);
     long long (*sum)(int, int *) = (long long (*)(int, int *))(size_t)dlsym(library, "plugin_sum");
+    int team = 0;
+    sum(N, &team);
+    handle_clock();
     while (check_going(argc - 2, argv + 2)) {
-        int team = 0;
         check_equal("sum", sum(N, &team), (long long)N * (N - 1) / 2);
         check_saw(team);
+        if (strays)
+            check_fail("%ld signals came to another thread's data", (long)strays);
     }
     return check_end("late", (long long)N * (N - 1) / 2);
 }

@@ -82,7 +82,9 @@ fn a_library_with_a_runtime_that_comes_late_brings_the_shim_before_it() {
             command.env("LD_LIBRARY_PATH", path).env("OMP_NUM_THREADS", "3");
             ended::start(&mut command)
         };
-        run("0.1", &[]).end().expect(file, "runtime:yes shim first:yes\nlate 12497500\n");
+        for (seconds, options) in [("0.1", &[][..]), ("0.5", &["--max", "1"])] {
+            run(seconds, options).end().expect(file, "runtime:yes shim first:yes\nlate 12497500\n");
+        }
         let running = run("1000", &["--max", "1"]);
         let seen = || manager.status()?.apps.into_iter().find(|app| app.pid == running.pid());
         let regions = eventually(|| seen().is_some_and(|app| app.regions > 0));
