@@ -116,9 +116,8 @@ static int late(const char *file, int argc, char **argv)
     return 1;
 }
 #else
-/* A handler that is installed after the first region runs in the thread that opens the regions. */
 static __thread bool opens_regions;
-static volatile sig_atomic_t strays;
+static volatile sig_atomic_t strays; /* handlers that ran in another thread */
 
 static void at_clock(int number)
 {
