@@ -118,6 +118,14 @@ fn libraries_that_come_and_go() {
     }
 }
 
+/// libomp has libgomp's names, too: a library built by gcc calls it in a program built by clang.
+#[test]
+fn a_library_of_another_compiler() {
+    for (_, library) in builds("shares.so") {
+        same_result("mixed", &[&library]);
+    }
+}
+
 /// Python loads its modules in this way: the runtime comes long after the start.
 #[test]
 fn teams_of_libraries_that_come_late_are_folded_in_user_space() {
