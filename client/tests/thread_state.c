@@ -3,14 +3,17 @@
  *
  *     thread_state          the names of the kinds, one a line
  *     thread_state KIND     says "KIND right", or that this machine does not let it try
+ *     thread_state KIND 2   two threads set theirs in a team of two, and find it in a larger one
  */
 #include <errno.h>
 #include <linux/capability.h>
 #include <omp.h>
 #include <pthread.h>
 #include <sched.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/fsuid.h>
 #include <sys/personality.h>
@@ -27,6 +30,7 @@ enum { RIGHT, WRONG, CANNOT };
 extern char **environ;
 static __thread int heard;
 static int tids[CHECK_SIZES];
+static int setters; /* threads of the first region */
 
 static int truth(int is)
 {
@@ -273,10 +277,77 @@ static int get_timer(int t)
     return answer;
 }
 
+/* For as long as it runs, in every region. */
+static int set_own_timer(int t)
+{
+    timer_t timer;
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGUSR1};
+    struct itimerspec often = {{0, 1000000}, {0, 1000000}};
+    (void)t;
+    event._sigev_un._tid = gettid();
+    return timer_create(CLOCK_MONOTONIC, &event, &timer) || timer_settime(timer, 0, &often, NULL) ? CANNOT : RIGHT;
+}
+
+static int get_own_timer(int t)
+{
+    int before = *(volatile int *)&heard;
+    (void)t;
+    for (double until = check_now() + 5; *(volatile int *)&heard == before && check_now() < until;)
+        ;
+    return truth(*(volatile int *)&heard > before);
+}
+
+static __thread clockid_t own_clock;
+
+static int set_own_clock(int t)
+{
+    (void)t;
+    return pthread_getcpuclockid(pthread_self(), &own_clock) ? CANNOT : RIGHT;
+}
+
+static int get_own_clock(int t)
+{
+    long long before = ns(own_clock);
+    (void)t;
+    for (double until = check_now() + 5; ns(own_clock) < before + 1000000 && check_now() < until;)
+        ;
+    return truth(ns(own_clock) >= before + 1000000);
+}
+
+static __thread char *own_stack;
+static __thread volatile int on_own_stack;
+static __thread sigjmp_buf back;
+#define STACK_BYTES 65536
+
+static void fault(int number)
+{
+    char here;
+    (void)number;
+    on_own_stack = (uintptr_t)&here - (uintptr_t)own_stack < STACK_BYTES;
+    siglongjmp(back, 1);
+}
+
+static int set_stack(int t)
+{
+    struct sigaction action = {.sa_handler = fault, .sa_flags = SA_ONSTACK};
+    own_stack = malloc(STACK_BYTES);
+    stack_t stack = {.ss_sp = own_stack, .ss_size = STACK_BYTES};
+    (void)t;
+    return !own_stack || sigaction(SIGSEGV, &action, NULL) || sigaltstack(&stack, NULL) ? CANNOT : RIGHT;
+}
+
+static int get_stack(int t)
+{
+    on_own_stack = 0;
+    if (sigsetjmp(back, 1) == 0)
+        *(volatile char *)(uintptr_t)(1 + t) = 1;
+    return truth(on_own_stack);
+}
+
 static int get_signal(int t)
 {
     static __thread int sent;
-    int next = tids[(t + 1) % omp_get_num_threads()];
+    int next = tids[(t + 1) % setters];
     if (t % 2 ? syscall(SYS_tgkill, getpid(), next, SIGUSR1) : tgkill(getpid(), next, SIGUSR1))
         return WRONG;
     return heard_soon(++sent);
@@ -293,7 +364,8 @@ static const struct kind {
     {"slack", set_slack, get_slack}, {"privileges", set_privileges, get_privileges}, {"fsuid", set_fsuid, get_fsuid},
     {"directory", set_directory, get_directory}, {"persona", set_persona, get_persona},
     {"capabilities", set_capabilities, get_capabilities}, {"pending", set_pending, get_pending}, {"ppoll", NULL, get_poll},
-    {"timer", NULL, get_timer}, {"signal", set_tid, get_signal},
+    {"timer", NULL, get_timer}, {"signal", set_tid, get_signal}, {"own-timer", set_own_timer, get_own_timer},
+    {"own-clock", set_own_clock, get_own_clock}, {"stack", set_stack, get_stack},
 };
 
 static int results[3];
@@ -312,11 +384,14 @@ static void note(int result)
 }
 
 /* The first region that does so, and another one later. */
-static void first(const struct kind *kind)
+static __thread int has_set;
+
+static void first(const struct kind *kind, int threads)
 {
-#pragma omp parallel
+#pragma omp parallel num_threads(threads)
     {
         int t = omp_get_thread_num();
+        has_set = 1;
         for (int i = 0; i < 8; i++) {
 #pragma omp barrier
         }
@@ -337,7 +412,8 @@ static void second(const struct kind *kind)
     for (int i = 0; i < 4; i++) {
 #pragma omp barrier
         work();
-        note(kind->get(omp_get_thread_num()));
+        if (has_set)
+            note(kind->get(omp_get_thread_num()));
     }
 }
 
@@ -348,7 +424,8 @@ int main(int argc, char **argv)
         if (argc < 2)
             puts(kinds[i].name);
         else if (strcmp(argv[1], kinds[i].name) == 0) {
-            first(&kinds[i]);
+            setters = argc > 2 ? atoi(argv[2]) : omp_get_max_threads();
+            first(&kinds[i], setters);
             for (int r = 0; r < 2 && results[WRONG] + results[CANNOT] == 0; r++)
                 second(&kinds[i]);
             printf("%s %s\n", argv[1], results[CANNOT] ? "cannot be tried here" : results[WRONG] ? "WRONG" : "right");

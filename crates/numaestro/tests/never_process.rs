@@ -100,6 +100,10 @@ fn what_the_kernel_keeps_for_each_thread_is_the_threads_own() {
                 let steered = ended::run(steered.env("OMP_NUM_THREADS", "4"));
                 steered.expect(&format!("{kind} by {compiler} on {most}"), &bare.stdout);
             }
+            // Set while the team has all its processors, and found when it is folded.
+            let mut early = manager.command(["run", "--max", "2", "--", &path, kind, "2"]);
+            let early = ended::run(early.env("OMP_NUM_THREADS", "4"));
+            early.expect(&format!("{kind} by {compiler}, set early"), &bare.stdout);
         }
     }
     manager.expect_all_free();
