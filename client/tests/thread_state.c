@@ -6,6 +6,8 @@
  *     thread_state KIND 2   two threads set theirs in a team of two, and find it in a larger one
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
 #include <linux/capability.h>
 #include <omp.h>
 #include <pthread.h>
@@ -47,7 +49,7 @@ static void hear(int number)
 static int is_home(void)
 {
     char link[64] = "", *slash;
-    if (readlink("/proc/thread-self", link, sizeof link - 1) < 0 || !(slash = strrchr(link, '/')))
+    if (syscall(SYS_readlinkat, AT_FDCWD, "/proc/thread-self", link, sizeof link - 1) < 0 || !(slash = strrchr(link, '/')))
         return 1;
     return atoi(slash + 1) == gettid();
 }
@@ -149,7 +151,32 @@ static int get_tid(int t)
     return truth(syscall(SYS_gettid) == tids[t] && gettid() == tids[t] && tids[t] != tids[(t + 1) % omp_get_num_threads()]);
 }
 
+/* Where the kernel says who this thread is. */
+static int get_self(int t)
+{
+    char path[64], link[64] = "", name[16] = "";
+    FILE *file = fopen("/proc/thread-self/comm", "r");
+    int named = file && fgets(name, sizeof name, file) && atoi(name) == t;
+    if (file)
+        fclose(file);
+    snprintf(path, sizeof path, "%d/task/%d", getpid(), gettid());
+    return truth(named && readlink("/proc/thread-self", link, sizeof link - 1) > 0 && strcmp(link, path) == 0);
+}
+
+static int set_self(int t)
+{
+    char name[16];
+    snprintf(name, sizeof name, "%d", t);
+    return truth(pthread_setname_np(pthread_self(), name) == 0);
+}
+
 /* Rights */
+
+static int get_groups(int t)
+{
+    (void)t;
+    return geteuid() ? CANNOT : truth(initgroups("root", 0) == 0);
+}
 
 static int set_slack(int t)
 {
@@ -277,72 +304,7 @@ static int get_timer(int t)
     return answer;
 }
 
-/* For as long as it runs, in every region. */
-static int set_own_timer(int t)
-{
-    timer_t timer;
-    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGUSR1};
-    struct itimerspec often = {{0, 1000000}, {0, 1000000}};
-    (void)t;
-    event._sigev_un._tid = gettid();
-    return timer_create(CLOCK_MONOTONIC, &event, &timer) || timer_settime(timer, 0, &often, NULL) ? CANNOT : RIGHT;
-}
-
-static int get_own_timer(int t)
-{
-    int before = *(volatile int *)&heard;
-    (void)t;
-    for (double until = check_now() + 5; *(volatile int *)&heard == before && check_now() < until;)
-        ;
-    return truth(*(volatile int *)&heard > before);
-}
-
-static __thread clockid_t own_clock;
-
-static int set_own_clock(int t)
-{
-    (void)t;
-    return pthread_getcpuclockid(pthread_self(), &own_clock) ? CANNOT : RIGHT;
-}
-
-static int get_own_clock(int t)
-{
-    long long before = ns(own_clock);
-    (void)t;
-    for (double until = check_now() + 5; ns(own_clock) < before + 1000000 && check_now() < until;)
-        ;
-    return truth(ns(own_clock) >= before + 1000000);
-}
-
-static __thread char *own_stack;
-static __thread volatile int on_own_stack;
-static __thread sigjmp_buf back;
-#define STACK_BYTES 65536
-
-static void fault(int number)
-{
-    char here;
-    (void)number;
-    on_own_stack = (uintptr_t)&here - (uintptr_t)own_stack < STACK_BYTES;
-    siglongjmp(back, 1);
-}
-
-static int set_stack(int t)
-{
-    struct sigaction action = {.sa_handler = fault, .sa_flags = SA_ONSTACK};
-    own_stack = malloc(STACK_BYTES);
-    stack_t stack = {.ss_sp = own_stack, .ss_size = STACK_BYTES};
-    (void)t;
-    return !own_stack || sigaction(SIGSEGV, &action, NULL) || sigaltstack(&stack, NULL) ? CANNOT : RIGHT;
-}
-
-static int get_stack(int t)
-{
-    on_own_stack = 0;
-    if (sigsetjmp(back, 1) == 0)
-        *(volatile char *)(uintptr_t)(1 + t) = 1;
-    return truth(on_own_stack);
-}
+#include "later.h"
 
 static int get_signal(int t)
 {
@@ -365,6 +327,7 @@ static const struct kind {
     {"directory", set_directory, get_directory}, {"persona", set_persona, get_persona},
     {"capabilities", set_capabilities, get_capabilities}, {"pending", set_pending, get_pending}, {"ppoll", NULL, get_poll},
     {"timer", NULL, get_timer}, {"signal", set_tid, get_signal}, {"own-timer", set_own_timer, get_own_timer},
+    {"self", set_self, get_self}, {"groups", NULL, get_groups},
     {"own-clock", set_own_clock, get_own_clock}, {"stack", set_stack, get_stack},
 };
 
