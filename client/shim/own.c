@@ -179,6 +179,8 @@ ABOUT_ALL(setregid, (gid_t real, gid_t effective), (real, effective))
 ABOUT_ALL(setresuid, (uid_t real, uid_t effective, uid_t saved), (real, effective, saved))
 ABOUT_ALL(setresgid, (gid_t real, gid_t effective, gid_t saved), (real, effective, saved))
 ABOUT_ALL(setgroups, (size_t count, const gid_t *groups), (count, groups))
+/* It calls setgroups inside of the C library. */
+ABOUT_ALL(initgroups, (const char *user, gid_t group), (user, group))
 
 /* The program may keep this number: it is the member's own thread id, which all other programs
  * see. */

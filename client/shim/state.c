@@ -100,6 +100,17 @@ SHIM_EXPORT int getrusage(__rusage_who_t who, struct rusage *usage)
     return REAL(getrusage)(who, usage);
 }
 
+static void about_path(const char *path)
+{
+    static const char of_thread[] = "/proc/thread-self";
+    if (NM_UNLIKELY(nm_context_self != NULL) && path && strncmp(path, of_thread, sizeof of_thread - 1) == 0)
+        own_thread();
+}
+
+/* Files below it are opened by the stub (stub/told.c). */
+ABOUT_WITH(about_path(path), ssize_t, readlink, (const char *path, char *text, size_t room), (path, text, room))
+ABOUT_WITH(about_path(path), ssize_t, readlinkat, (int at, const char *path, char *text, size_t room), (at, path, text, room))
+
 /* Signal handlers may ask for the time, so it is looked up before. Asked for on any stack: only the
  * thread's own clock may look at thread-local storage. */
 static int (*real_clock_gettime)(clockid_t, struct timespec *);
