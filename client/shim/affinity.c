@@ -114,15 +114,10 @@ static bool spins(const void *caller)
     return is_in(caller, names, sizeof names / sizeof *names);
 }
 
-/* First byte of this library, and the one after its last, from the linker. */
-extern const char __ehdr_start[] __attribute__((visibility("hidden")));
-extern const char end[] __attribute__((visibility("hidden")));
-
 /* The code there may be a pool of threads that do not spin while they wait. */
 bool nm_is_pool(const void *caller)
 {
-    const char *at = caller;
-    return !(at >= __ehdr_start && at < end) && !sizes_itself(caller) && !spins(caller);
+    return !nm_is_own((uintptr_t)caller) && !sizes_itself(caller) && !spins(caller);
 }
 
 /* It sizes pools by the processors that are online: std::thread::hardware_concurrency() and

@@ -69,7 +69,7 @@ static void held_member(void *unused)
      * members see that. */
     if ((uint32_t)held.runtime->get_num_threads() != held.members)
         return;
-    nm_fold_member((uint32_t)held.runtime->get_thread_num());
+    nm_whole_member((uint32_t)held.runtime->get_thread_num());
 }
 
 /* The runtime's region of the held team, from its beginning to its end. Sequential code may be in a

@@ -99,7 +99,7 @@ static void held_member(int32_t *gtid, int32_t *tid, ...)
         return;
     if (held.asks)
         nm_kmp_ask_for_order(runtime, *gtid, number, held.members);
-    nm_fold_member(number);
+    nm_whole_member(number);
     if (number != 0)
         return;
     nm_settings_read(runtime, &held.last);

@@ -25,7 +25,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-ABOUT_THREAD(int, sigaltstack, (const stack_t *stack, stack_t *before), (stack, before))
+/* Handlers in later regions run on it. */
+ABOUT_WITH(if (stack) own_thread_differs(); else own_thread(), int, sigaltstack, (const stack_t *stack, stack_t *before), (stack, before))
 ABOUT_THREAD(int, sigsuspend, (const sigset_t *set), (set))
 ABOUT_THREAD(int, sigwait, (const sigset_t *set, int *number), (set, number))
 ABOUT_THREAD(int, sigwaitinfo, (const sigset_t *set, siginfo_t *info), (set, info))
@@ -73,19 +74,26 @@ static void send_home(pthread_t thread)
         nm_fold_send_home(number);
 }
 
-#define ABOUT_ANOTHER(type, name, parameters, arguments)                                                                \
+/* The same for what outlasts the region. */
+static void differs(pthread_t thread)
+{
+    nm_whole_differs((uintptr_t)thread);
+    send_home(thread);
+}
+
+#define ABOUT_ANOTHER(prepare, type, name, parameters, arguments)                                                                \
     SHIM_EXPORT type name parameters                                                                                    \
     {                                                                                                                   \
-        send_home(thread);                                                                                              \
+        prepare(thread);                                                                                                \
         return REAL(name) arguments;                                                                                    \
     }
 
-ABOUT_ANOTHER(int, pthread_cancel, (pthread_t thread), (thread))
-ABOUT_ANOTHER(int, pthread_setschedparam, (pthread_t thread, int policy, const struct sched_param *param),
+ABOUT_ANOTHER(send_home, int, pthread_cancel, (pthread_t thread), (thread))
+ABOUT_ANOTHER(differs, int, pthread_setschedparam, (pthread_t thread, int policy, const struct sched_param *param),
               (thread, policy, param))
-ABOUT_ANOTHER(int, pthread_setschedprio, (pthread_t thread, int priority), (thread, priority))
-/* Its kernel thread uses time for it only at home. */
-ABOUT_ANOTHER(int, pthread_getcpuclockid, (pthread_t thread, clockid_t *clock), (thread, clock))
+ABOUT_ANOTHER(differs, int, pthread_setschedprio, (pthread_t thread, int priority), (thread, priority))
+/* Its kernel thread uses time for it only at home, and the clock may be read at any time. */
+ABOUT_ANOTHER(differs, int, pthread_getcpuclockid, (pthread_t thread, clockid_t *clock), (thread, clock))
 
 SHIM_EXPORT int pthread_setaffinity_np(pthread_t thread, size_t bytes, const cpu_set_t *set)
 {
@@ -171,6 +179,8 @@ ABOUT_ALL(setregid, (gid_t real, gid_t effective), (real, effective))
 ABOUT_ALL(setresuid, (uid_t real, uid_t effective, uid_t saved), (real, effective, saved))
 ABOUT_ALL(setresgid, (gid_t real, gid_t effective, gid_t saved), (real, effective, saved))
 ABOUT_ALL(setgroups, (size_t count, const gid_t *groups), (count, groups))
+/* It calls setgroups inside of the C library. */
+ABOUT_ALL(initgroups, (const char *user, gid_t group), (user, group))
 
 /* The program may keep this number: it is the member's own thread id, which all other programs
  * see. */

@@ -8,6 +8,8 @@
 
 #include "whole.h"
 
+#include <pthread.h>
+
 /* The C library's own function. Looked up once; if two threads look it up at once, they find the
  * same. */
 #define REAL(name)                                                                                                      \
@@ -24,14 +26,12 @@ static inline void own_thread(void)
         nm_whole_own_thread();
 }
 
-/* The setting outlasts the region, and makes this thread different from the others of its team: the
- * kernel folds from the next region on. */
+/* The setting outlasts the region, and makes this thread different from the others of its team, which
+ * may be folded only later: from the next region on the kernel folds. */
 static inline void own_thread_differs(void)
 {
-    if (NM_UNLIKELY(nm_context_self != NULL)) {
-        nm_whole_refuse(NM_WHY_OTHER);
-        nm_whole_own_thread();
-    }
+    nm_whole_differs((uintptr_t)pthread_self());
+    own_thread();
 }
 
 /* The calling thread's id, as the program knows it; 0 = it is the kernel thread's. */

@@ -51,7 +51,9 @@ void nm_pass_look(struct nm_member *member, struct nm_pass *pass)
     if (NM_LIKELY(fold != member->real) || number <= pass->change_at || pass->recalled_at)
         return;
     if (fold) {
-        if (nm_whole_refused(pass->region, pass->members) || pass->region->fold.rest > 0)
+        /* Which thread differs is not known before a team is opened. */
+        if (nm_whole_refused(pass->region, pass->members) || pass->region->fold.rest > 0 ||
+            (!member->joined && nm_whole_has_differing()))
             return;
         if (!member->joined && ((uint32_t)pass->runtime->get_num_threads() != pass->members ||
                                 nm_whole_is_held() || !nm_fold_prepare(pass->members, count)))

@@ -18,15 +18,6 @@
 _Atomic bool nm_past_sets;
 static _Atomic bool deep;
 
-/* First byte of this library, and the one after its last, from the linker. */
-extern const char __ehdr_start[] __attribute__((visibility("hidden")));
-extern const char end[] __attribute__((visibility("hidden")));
-
-static bool is_ours(const void *address)
-{
-    return (const char *)address >= __ehdr_start && (const char *)address < end;
-}
-
 static bool begins_with_any(const char *name, const char *const *beginnings, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -84,7 +75,7 @@ static __attribute__((noinline)) void asked_for(dlsym_fn real, void *handle, con
         return;
     /* What is next depends on who asks: it may be the runtime's. */
     void *found = handle == RTLD_NEXT ? NULL : real(handle, name);
-    if (handle != RTLD_NEXT && (!found || is_ours(found)))
+    if (handle != RTLD_NEXT && (!found || nm_is_own((uintptr_t)found)))
         return;
     if (is_setting(name)) {
         nm_past_sets = true;
@@ -103,7 +94,7 @@ SHIM_EXPORT void *dlsym(void *restrict handle, const char *restrict name)
         find_dlsym();
     dlsym_fn real = real_dlsym;
     char first = *name;
-    if (NM_UNLIKELY(first == 'G' || first == '_' || first == 'o' || first == 'k') && !is_ours(__builtin_return_address(0)))
+    if (NM_UNLIKELY(first == 'G' || first == '_' || first == 'o' || first == 'k') && !nm_is_own((uintptr_t)__builtin_return_address(0)))
         asked_for(real, handle, name);
 #if defined(__clang__)
     __attribute__((musttail))

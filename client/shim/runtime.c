@@ -2,7 +2,8 @@
  *
  * Every object in the process reaches a preloaded symbol, also a Python wheel whose private libgomp
  * was loaded with RTLD_LOCAL; dlsym(RTLD_NEXT) would then find nothing, or another copy. So the
- * shim looks the runtime up in the scope of the calling object, and remembers it by call site.
+ * shim looks for the runtime that the calling object's other calls go to (bound.c), and remembers
+ * it by call site.
  */
 #include "whole.h"
 
@@ -170,13 +171,13 @@ static struct nm_runtime *make(uintptr_t base, void *symbol)
 
 uintptr_t nm_runtime_base(uintptr_t address)
 {
-    return base_of(nm_symbol_for(address, "omp_get_level"));
+    return base_of(nm_bound_symbol(address, "omp_get_level"));
 }
 
 struct nm_runtime *nm_runtime_of(uintptr_t address)
 {
     int saved = errno;
-    void *symbol = nm_symbol_for(address, "omp_get_level");
+    void *symbol = nm_bound_symbol(address, "omp_get_level");
     uintptr_t base = base_of(symbol);
     struct nm_runtime *found = NULL;
     if (base) {
@@ -214,6 +215,9 @@ static struct nm_runtime *site_resolve(uintptr_t address)
 struct nm_runtime *nm_runtime_at(const void *return_address)
 {
     uintptr_t address = (uintptr_t)return_address;
+    /* The body of a region jumps to what it calls last. */
+    if (NM_UNLIKELY(nm_is_own(address)) && nm_member.pass)
+        return nm_member.pass->runtime;
     for (unsigned probe = 0; probe < PROBES; probe++) {
         struct site *site = &sites[site_slot(address, probe) % SITES];
         uintptr_t key = atomic_load_explicit(&site->address, memory_order_acquire);

@@ -130,12 +130,22 @@ struct nm_plan {
     struct nm_region *region;
 };
 
+/* First byte of this library, and the one after its last, from the linker. */
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+extern const char end[] __attribute__((visibility("hidden")));
+
+static inline bool nm_is_own(uintptr_t address)
+{
+    return address >= (uintptr_t)__ehdr_start && address < (uintptr_t)end;
+}
+
 /* runtime.c */
 struct nm_runtime *nm_runtime_of(uintptr_t address);            /* by any address in the caller's object; NULL if none */
 struct nm_runtime *nm_runtime_at(const void *return_address);  /* the same, cached by call site */
 void *nm_runtime_symbol(const struct nm_runtime *runtime, const char *name);
 uintptr_t nm_object_of(uintptr_t address, const char **name);
 void *nm_symbol_for(uintptr_t address, const char *name); /* that code there would call without this library; NULL if none */
+void *nm_bound_symbol(uintptr_t address, const char *name); /* bound.c: the same for a name of an OpenMP runtime */
 uintptr_t nm_runtime_base(uintptr_t address); /* load address of the runtime that code there means; 0 = none */
 struct nm_runtime *nm_runtime_next(struct nm_runtime *after);
 void nm_runtimes_flush(void);

@@ -36,7 +36,18 @@ extern int capget(void *header, void *data);
 extern int capset(void *header, const void *data);
 ABOUT_THREAD(int, capget, (void *header, void *data), (header, data))
 CHANGES_THREAD(int, capset, (void *header, const void *data), (header, data))
-ABOUT_THREAD(int, timer_create, (clockid_t clock, struct sigevent *event, timer_t *timer), (clock, event, timer))
+
+/* A timer that goes by one thread, or on its clock, does so for as long as it runs. */
+static void about_timer(clockid_t clock, const struct sigevent *event)
+{
+    bool process = clock >= 0 && clock != CLOCK_THREAD_CPUTIME_ID;
+    if (!process || (event && event->sigev_notify == SIGEV_THREAD_ID))
+        own_thread_differs();
+    else
+        own_thread();
+}
+
+ABOUT_WITH(about_timer(clock, event), int, timer_create, (clockid_t clock, struct sigevent *event, timer_t *timer), (clock, event, timer))
 
 SHIM_EXPORT int personality(unsigned long persona)
 {
@@ -88,6 +99,17 @@ SHIM_EXPORT int getrusage(__rusage_who_t who, struct rusage *usage)
         own_thread();
     return REAL(getrusage)(who, usage);
 }
+
+static void about_path(const char *path)
+{
+    static const char of_thread[] = "/proc/thread-self";
+    if (NM_UNLIKELY(nm_context_self != NULL) && path && strncmp(path, of_thread, sizeof of_thread - 1) == 0)
+        own_thread();
+}
+
+/* Files below it are opened by the stub (stub/told.c). */
+ABOUT_WITH(about_path(path), ssize_t, readlink, (const char *path, char *text, size_t room), (path, text, room))
+ABOUT_WITH(about_path(path), ssize_t, readlinkat, (int at, const char *path, char *text, size_t room), (at, path, text, room))
 
 /* Signal handlers may ask for the time, so it is looked up before. Asked for on any stack: only the
  * thread's own clock may look at thread-local storage. */
@@ -219,6 +241,15 @@ static struct nm_answer about_itself(long number, const long *argument)
     case SYS_setpriority:
         if (argument[0] == PRIO_PROCESS && (argument[1] == 0 || argument[1] == own_tid()))
             own_thread_differs();
+        return none;
+    case SYS_sigaltstack:
+        if (argument[0])
+            own_thread_differs();
+        else
+            own_thread();
+        return none;
+    case SYS_timer_create:
+        about_timer((clockid_t)argument[0], (const struct sigevent *)argument[1]);
         return none;
     case SYS_clock_gettime:
         if (argument[0] == CLOCK_THREAD_CPUTIME_ID)

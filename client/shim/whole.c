@@ -2,6 +2,7 @@
  */
 #include "whole.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,6 +24,59 @@ void nm_whole_more_loaded(void)
 bool nm_whole_is_refused(void)
 {
     return refused != NM_WHY_NONE;
+}
+
+/* Threads that differ from those that were started before or with them. Few programs have any. Which
+ * of them are threads of a team is seen when the team is opened. One whose memory another thread
+ * has now counts, too. */
+#define DIFFERING 64u
+static _Atomic uintptr_t differing[DIFFERING];
+static _Atomic uint32_t differing_count;
+
+void nm_whole_differs(uintptr_t thread)
+{
+    uint32_t number;
+    if (nm_roots() == 0)
+        return; /* threads that are started later will be like it */
+    if (nm_fold_number_of(thread, &number)) {
+        nm_whole_refuse(NM_WHY_OTHER);
+        return;
+    }
+    uint32_t count = differing_count;
+    for (uint32_t i = 0; i < count && i < DIFFERING; i++)
+        if (differing[i] == thread)
+            return;
+    uint32_t at = atomic_fetch_add(&differing_count, 1);
+    if (at < DIFFERING)
+        differing[at] = thread;
+    else
+        nm_whole_refuse(NM_WHY_OTHER);
+}
+
+bool nm_whole_has_differing(void)
+{
+    return NM_UNLIKELY(differing_count > 0);
+}
+
+static void look_at_self(void)
+{
+    if (NM_LIKELY(!nm_whole_has_differing()))
+        return;
+    uintptr_t self = (uintptr_t)pthread_self();
+    for (uint32_t i = 0; i < differing_count && i < DIFFERING; i++)
+        if (differing[i] == self)
+            nm_whole_refuse(NM_WHY_OTHER);
+}
+
+void nm_whole_member(uint32_t number)
+{
+    look_at_self();
+    nm_fold_member(number);
+}
+
+void nm_whole_forget_differing(void)
+{
+    differing_count = 0;
 }
 
 bool nm_whole_may_be_refused(void)
@@ -67,6 +121,7 @@ enum nm_fold_why nm_whole_refused(const struct nm_region *region, uint32_t membe
         if (why != NM_WHY_NONE)
             nm_whole_refuse(why);
     }
+    look_at_self();
     if (refused)
         return refused;
     if (!region->runtime->whole)

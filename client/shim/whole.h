@@ -58,6 +58,13 @@ void nm_whole_by_kernel(struct nm_pass *pass, enum nm_fold_why why);
  * space. */
 void nm_whole_refuse(enum nm_fold_why why);
 bool nm_whole_is_refused(void);
+/* A thread has changed, or is changing, what the kernel keeps for it: no other thread of its team
+ * may run on its kernel thread, nor it on another one's. From any thread. */
+void nm_whole_differs(uintptr_t thread);
+bool nm_whole_has_differing(void);
+/* Of a thread that becomes a member of a team that is to be held. */
+void nm_whole_member(uint32_t number);
+void nm_whole_forget_differing(void); /* in the child after a fork */
 /* Or something has come that nobody has looked at. */
 bool nm_whole_may_be_refused(void);
 /* Says who folds the regions of the library that owns this one. */

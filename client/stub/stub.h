@@ -17,9 +17,10 @@
  * signals. Only a folded team needs the shim there, so a program needs no stub for them. */
 #define NM_NAMES_OF_THREADS(PASSED)                                                                                     \
     PASSED(_Fork) PASSED(capget) PASSED(capset) PASSED(clock_gettime) PASSED(clone) PASSED(daemon)                      \
-    PASSED(epoll_pwait) PASSED(forkpty) PASSED(getpriority) PASSED(getrusage) PASSED(nice) PASSED(pause)                \
+    PASSED(epoll_pwait) PASSED(forkpty) PASSED(getpriority) PASSED(getrusage) PASSED(initgroups) PASSED(nice) PASSED(pause) \
     PASSED(personality) PASSED(ppoll) PASSED(pselect) PASSED(pthread_getcpuclockid) PASSED(pthread_getname_np)          \
-    PASSED(pthread_setname_np) PASSED(pthread_setschedprio) PASSED(ptrace) PASSED(sched_getparam)                       \
+    PASSED(pthread_setname_np) PASSED(pthread_setschedprio) PASSED(ptrace) PASSED(readlink) PASSED(readlinkat)          \
+    PASSED(sched_getparam)                                                                                              \
     PASSED(sched_getscheduler) PASSED(sched_rr_get_interval) PASSED(setfsgid) PASSED(setfsuid) PASSED(setns)            \
     PASSED(setpriority) PASSED(sigblock) PASSED(sighold) PASSED(signalfd) PASSED(sigpending) PASSED(sigrelse)           \
     PASSED(sigsetmask) PASSED(tgkill) PASSED(thrd_create) PASSED(timer_create) PASSED(unshare) PASSED(vfork)            \

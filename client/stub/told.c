@@ -162,6 +162,23 @@ static int told_status(const char *path, int flags)
         (type *)next;                                                                                                    \
     })
 
+static bool is_of_thread(const char *path)
+{
+    return path && nm_after(path, "/proc/thread-self");
+}
+
+/* What `file` yields, for a file of the calling thread: /proc/thread-self is the kernel thread's. */
+#define OPENED(path, file)                                                                                               \
+    ({                                                                                                                   \
+        bool of_thread = is_of_thread(path);                                                                             \
+        if (of_thread)                                                                                                   \
+            nm_stub_at_birth(true);                                                                                      \
+        __typeof__(file) opened = file;                                                                                  \
+        if (of_thread)                                                                                                   \
+            nm_stub_at_birth(false);                                                                                     \
+        opened;                                                                                                          \
+    })
+
 /* The third argument is there, and means something, only where a file may be made. Passing on what
  * the register holds does no harm. */
 #define OPEN(name)                                                                                                       \
@@ -171,8 +188,8 @@ static int told_status(const char *path, int flags)
         va_start(list, flags);                                                                                           \
         unsigned mode = va_arg(list, unsigned);                                                                          \
         va_end(list);                                                                                                    \
-        int told = is_own_status(path) ? told_status(path, flags) : -1;                                                  \
-        return told >= 0 ? told : NEXT(name, open_fn)(path, flags, mode);                                                \
+        int told = is_own_status(path) ? OPENED(path, told_status(path, flags)) : -1;                                                  \
+        return told >= 0 ? told : OPENED(path, NEXT(name, open_fn)(path, flags, mode));                                          \
     }
 
 #define OPENAT(name)                                                                                                     \
@@ -182,17 +199,17 @@ static int told_status(const char *path, int flags)
         va_start(list, flags);                                                                                           \
         unsigned mode = va_arg(list, unsigned);                                                                          \
         va_end(list);                                                                                                    \
-        int told = is_own_status(path) ? told_status(path, flags) : -1;                                                  \
-        return told >= 0 ? told : NEXT(name, openat_fn)(directory, path, flags, mode);                                   \
+        int told = is_own_status(path) ? OPENED(path, told_status(path, flags)) : -1;                                                  \
+        return told >= 0 ? told : OPENED(path, NEXT(name, openat_fn)(directory, path, flags, mode));                                   \
     }
 
 #define FOPEN(name)                                                                                                      \
     STUB_EXPORT FILE *name(const char *path, const char *mode)                                                           \
     {                                                                                                                    \
         int flags = mode[0] == 'r' && !nm_contains(mode, "+") ? O_RDONLY : O_RDWR;                                       \
-        int told = is_own_status(path) ? told_status(path, flags | (nm_contains(mode, "e") ? O_CLOEXEC : 0)) : -1;       \
+        int told = is_own_status(path) ? OPENED(path, told_status(path, flags | (nm_contains(mode, "e") ? O_CLOEXEC : 0))) : -1;       \
         FILE *file = told >= 0 ? NEXT(fdopen, fdopen_fn)(told, mode) : NULL;                                             \
-        return file ? file : NEXT(name, fopen_fn)(path, mode);                                                           \
+        return file ? file : OPENED(path, NEXT(name, fopen_fn)(path, mode));                                                           \
     }
 
 OPEN(open)

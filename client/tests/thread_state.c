@@ -3,14 +3,19 @@
  *
  *     thread_state          the names of the kinds, one a line
  *     thread_state KIND     says "KIND right", or that this machine does not let it try
+ *     thread_state KIND 2   two threads set theirs in a team of two, and find it in a larger one
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
 #include <linux/capability.h>
 #include <omp.h>
 #include <pthread.h>
 #include <sched.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/fsuid.h>
 #include <sys/personality.h>
@@ -27,6 +32,7 @@ enum { RIGHT, WRONG, CANNOT };
 extern char **environ;
 static __thread int heard;
 static int tids[CHECK_SIZES];
+static int setters; /* threads of the first region */
 
 static int truth(int is)
 {
@@ -43,7 +49,7 @@ static void hear(int number)
 static int is_home(void)
 {
     char link[64] = "", *slash;
-    if (readlink("/proc/thread-self", link, sizeof link - 1) < 0 || !(slash = strrchr(link, '/')))
+    if (syscall(SYS_readlinkat, AT_FDCWD, "/proc/thread-self", link, sizeof link - 1) < 0 || !(slash = strrchr(link, '/')))
         return 1;
     return atoi(slash + 1) == gettid();
 }
@@ -145,7 +151,32 @@ static int get_tid(int t)
     return truth(syscall(SYS_gettid) == tids[t] && gettid() == tids[t] && tids[t] != tids[(t + 1) % omp_get_num_threads()]);
 }
 
+/* Where the kernel says who this thread is. */
+static int get_self(int t)
+{
+    char path[64], link[64] = "", name[16] = "";
+    FILE *file = fopen("/proc/thread-self/comm", "r");
+    int named = file && fgets(name, sizeof name, file) && atoi(name) == t;
+    if (file)
+        fclose(file);
+    snprintf(path, sizeof path, "%d/task/%d", getpid(), gettid());
+    return truth(named && readlink("/proc/thread-self", link, sizeof link - 1) > 0 && strcmp(link, path) == 0);
+}
+
+static int set_self(int t)
+{
+    char name[16];
+    snprintf(name, sizeof name, "%d", t);
+    return truth(pthread_setname_np(pthread_self(), name) == 0);
+}
+
 /* Rights */
+
+static int get_groups(int t)
+{
+    (void)t;
+    return geteuid() ? CANNOT : truth(initgroups("root", 0) == 0);
+}
 
 static int set_slack(int t)
 {
@@ -273,10 +304,12 @@ static int get_timer(int t)
     return answer;
 }
 
+#include "later.h"
+
 static int get_signal(int t)
 {
     static __thread int sent;
-    int next = tids[(t + 1) % omp_get_num_threads()];
+    int next = tids[(t + 1) % setters];
     if (t % 2 ? syscall(SYS_tgkill, getpid(), next, SIGUSR1) : tgkill(getpid(), next, SIGUSR1))
         return WRONG;
     return heard_soon(++sent);
@@ -293,7 +326,9 @@ static const struct kind {
     {"slack", set_slack, get_slack}, {"privileges", set_privileges, get_privileges}, {"fsuid", set_fsuid, get_fsuid},
     {"directory", set_directory, get_directory}, {"persona", set_persona, get_persona},
     {"capabilities", set_capabilities, get_capabilities}, {"pending", set_pending, get_pending}, {"ppoll", NULL, get_poll},
-    {"timer", NULL, get_timer}, {"signal", set_tid, get_signal},
+    {"timer", NULL, get_timer}, {"signal", set_tid, get_signal}, {"own-timer", set_own_timer, get_own_timer},
+    {"self", set_self, get_self}, {"groups", NULL, get_groups},
+    {"own-clock", set_own_clock, get_own_clock}, {"stack", set_stack, get_stack},
 };
 
 static int results[3];
@@ -312,11 +347,14 @@ static void note(int result)
 }
 
 /* The first region that does so, and another one later. */
-static void first(const struct kind *kind)
+static __thread int has_set;
+
+static void first(const struct kind *kind, int threads)
 {
-#pragma omp parallel
+#pragma omp parallel num_threads(threads)
     {
         int t = omp_get_thread_num();
+        has_set = 1;
         for (int i = 0; i < 8; i++) {
 #pragma omp barrier
         }
@@ -337,7 +375,8 @@ static void second(const struct kind *kind)
     for (int i = 0; i < 4; i++) {
 #pragma omp barrier
         work();
-        note(kind->get(omp_get_thread_num()));
+        if (has_set)
+            note(kind->get(omp_get_thread_num()));
     }
 }
 
@@ -348,7 +387,8 @@ int main(int argc, char **argv)
         if (argc < 2)
             puts(kinds[i].name);
         else if (strcmp(argv[1], kinds[i].name) == 0) {
-            first(&kinds[i]);
+            setters = argc > 2 ? atoi(argv[2]) : omp_get_max_threads();
+            first(&kinds[i], setters);
             for (int r = 0; r < 2 && results[WRONG] + results[CANNOT] == 0; r++)
                 second(&kinds[i]);
             printf("%s %s\n", argv[1], results[CANNOT] ? "cannot be tried here" : results[WRONG] ? "WRONG" : "right");

@@ -100,6 +100,10 @@ fn what_the_kernel_keeps_for_each_thread_is_the_threads_own() {
                 let steered = ended::run(steered.env("OMP_NUM_THREADS", "4"));
                 steered.expect(&format!("{kind} by {compiler} on {most}"), &bare.stdout);
             }
+            // Set while the team has all its processors, and found when it is folded.
+            let mut early = manager.command(["run", "--max", "2", "--", &path, kind, "2"]);
+            let early = ended::run(early.env("OMP_NUM_THREADS", "4"));
+            early.expect(&format!("{kind} by {compiler}, set early"), &bare.stdout);
         }
     }
     manager.expect_all_free();
@@ -115,6 +119,14 @@ fn libraries_that_come_and_go() {
             Some(private) => same_result("loader", &[&plugin, &format!("keep:{private}")]),
             None => part("a libgomp of a library's own: gcc has none to be copied"),
         }
+    }
+}
+
+/// libomp has libgomp's names, too: a library built by gcc calls it in a program built by clang.
+#[test]
+fn a_library_of_another_compiler() {
+    for (_, library) in builds("shares.so") {
+        same_result("mixed", &[&library]);
     }
 }
 
