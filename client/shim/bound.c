@@ -134,7 +134,7 @@ static void *bound_to(const struct needs *it, const ElfW(Rela) *place)
     return base && base != object_of(it->map->l_ld) && !nm_is_own((uintptr_t)target) ? target : NULL;
 }
 
-/* Asks about the names that compiled code calls (`by_compiler`), or those that the program calls. */
+/* Asks about the names that compiled code calls (`by_compiler`), or that the program calls. */
 static void *ask(const struct needs *it, const ElfW(Rela) *places, size_t bytes, bool by_compiler, bool bound)
 {
     for (size_t i = 0; places && i < bytes / sizeof *places; i++) {

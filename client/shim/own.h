@@ -26,8 +26,8 @@ static inline void own_thread(void)
         nm_whole_own_thread();
 }
 
-/* The setting outlasts the region, and makes this thread different from the others of its team, which
- * may be folded only later: from the next region on the kernel folds. */
+/* The setting outlasts the region, and makes this thread different from the others of its team,
+ * which may be folded only later: from the next region on the kernel folds. */
 static inline void own_thread_differs(void)
 {
     nm_whole_differs((uintptr_t)pthread_self());

@@ -26,9 +26,9 @@ bool nm_whole_is_refused(void)
     return refused != NM_WHY_NONE;
 }
 
-/* Threads that differ from those that were started before or with them. Few programs have any. Which
- * of them are threads of a team is seen when the team is opened. One whose memory another thread
- * has now counts, too. */
+/* Threads that differ from those that were started before or with them. Few programs have any.
+ * Which of them are threads of a team is seen when the team is opened. One whose memory another
+ * thread has now counts, too. */
 #define DIFFERING 64u
 static _Atomic uintptr_t differing[DIFFERING];
 static _Atomic uint32_t differing_count;
