@@ -99,12 +99,16 @@ static const char *version_of(const struct needs *it, size_t symbol)
     return NULL;
 }
 
-/* `name` as the object of this address has it itself; NULL: it has none. */
+/* `name` as the object of this address has it itself; NULL: it has none. The loader knows the
+ * program by no name: any other would be looked for on the disk. */
 static void *own_symbol(uintptr_t address, const char *name)
 {
-    const char *path = NULL;
-    uintptr_t base = nm_object_of(address, &path);
-    void *handle = base && path ? dlopen(path, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+    struct link_map *map = NULL;
+    Dl_info info;
+    if (!dladdr1((void *)address, &info, (void **)&map, RTLD_DL_LINKMAP) || !map || !map->l_name)
+        return NULL;
+    uintptr_t base = (uintptr_t)info.dli_fbase;
+    void *handle = dlopen(map->l_name[0] ? map->l_name : NULL, RTLD_LAZY | RTLD_NOLOAD);
     void *found = handle ? dlsym(handle, name) : NULL;
     if (handle)
         nm_dlclose(handle);

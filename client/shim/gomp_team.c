@@ -106,11 +106,13 @@ static bool open_team(struct nm_runtime *runtime, uint32_t members, uint32_t fla
     if (!nm_whole_open(runtime, members, flags, enter, NULL, switch_state))
         return false;
     switch_state(false);
-    if (runtime->get_level() == 0)
+    bool outside = runtime->get_level() == 0;
+    if (NM_LIKELY(outside && !nm_whole_is_refused()))
         return true;
-    /* libgomp keeps more state of a thread than we know: never hold a team again. */
+    /* A member has seen a reason; or libgomp keeps more state of a thread than we know: then it is
+     * never to hold a team again. */
     nm_whole_dissolve();
-    runtime->whole = false;
+    runtime->whole = runtime->whole && outside;
     return false;
 }
 

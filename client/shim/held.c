@@ -143,10 +143,6 @@ bool nm_whole_open(struct nm_runtime *runtime, uint32_t members, uint32_t flags,
         return false;
     held = (struct held){false, nm_signals_differ(), runtime, members, flags, inside, settings};
     nm_whole_open_now = true;
-    if (NM_UNLIKELY(nm_whole_is_refused())) { /* a member has seen a reason */
-        nm_whole_dissolve();
-        return false;
-    }
     nm_watch_allow(count, nm_client.flags & NM_FLAG_SHARED);
     nm_watch_say(NM_FOLD_USER, NM_WHY_NONE, members);
     nm_watch_count(true);

@@ -146,8 +146,12 @@ static bool open_team(struct nm_runtime *runtime, uint32_t members)
     held.asks = nm_kmp_asks_for_order(runtime, members);
     held.spun = runtime->spins;
     settings_inside = false;
-    if (nm_whole_open(runtime, members, 0, enter, NULL, go_inside))
-        return true;
+    if (nm_whole_open(runtime, members, 0, enter, NULL, go_inside)) {
+        if (NM_LIKELY(!nm_whole_is_refused()))
+            return true;
+        nm_whole_dissolve(); /* a member has seen a reason */
+        return false;
+    }
     runtime->whole = false;
     return false;
 }
