@@ -17,8 +17,8 @@
     /* births */                                                                                                        \
     HOME(clone) HOME(clone3) HOME(execve) HOME(execveat)                                                                \
     /* signals */                                                                                                       \
-    HOME(rt_sigprocmask) HOME(rt_sigpending) HOME(rt_sigtimedwait) HOME(rt_sigsuspend) SPECIAL(sigaltstack)                \
-    HOME(signalfd4) HOME(ppoll) HOME(pselect6) HOME(epoll_pwait) HOME(epoll_pwait2) SPECIAL(timer_create)                  \
+    HOME(rt_sigprocmask) HOME(rt_sigpending) HOME(rt_sigtimedwait) HOME(rt_sigsuspend) SPECIAL(sigaltstack)             \
+    HOME(signalfd4) HOME(ppoll) HOME(pselect6) HOME(epoll_pwait) HOME(epoll_pwait2) SPECIAL(timer_create)               \
     SPECIAL(tkill) SPECIAL(tgkill) HOME(rt_tgsigqueueinfo)                                                              \
     /* scheduling */                                                                                                    \
     HOME(sched_getscheduler) HOME(sched_getparam) HOME(sched_rr_get_interval) HOME(sched_getattr) HOME(getpriority)     \

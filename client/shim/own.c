@@ -81,7 +81,7 @@ static void differs(pthread_t thread)
     send_home(thread);
 }
 
-#define ABOUT_ANOTHER(prepare, type, name, parameters, arguments)                                                                \
+#define ABOUT_ANOTHER(prepare, type, name, parameters, arguments)                                                       \
     SHIM_EXPORT type name parameters                                                                                    \
     {                                                                                                                   \
         prepare(thread);                                                                                                \

@@ -188,8 +188,8 @@ static bool is_of_thread(const char *path)
         va_start(list, flags);                                                                                           \
         unsigned mode = va_arg(list, unsigned);                                                                          \
         va_end(list);                                                                                                    \
-        int told = is_own_status(path) ? OPENED(path, told_status(path, flags)) : -1;                                                  \
-        return told >= 0 ? told : OPENED(path, NEXT(name, open_fn)(path, flags, mode));                                          \
+        int told = is_own_status(path) ? OPENED(path, told_status(path, flags)) : -1;                                    \
+        return told >= 0 ? told : OPENED(path, NEXT(name, open_fn)(path, flags, mode));                                  \
     }
 
 #define OPENAT(name)                                                                                                     \
@@ -199,8 +199,8 @@ static bool is_of_thread(const char *path)
         va_start(list, flags);                                                                                           \
         unsigned mode = va_arg(list, unsigned);                                                                          \
         va_end(list);                                                                                                    \
-        int told = is_own_status(path) ? OPENED(path, told_status(path, flags)) : -1;                                                  \
-        return told >= 0 ? told : OPENED(path, NEXT(name, openat_fn)(directory, path, flags, mode));                                   \
+        int told = is_own_status(path) ? OPENED(path, told_status(path, flags)) : -1;                                    \
+        return told >= 0 ? told : OPENED(path, NEXT(name, openat_fn)(directory, path, flags, mode));                     \
     }
 
 #define FOPEN(name)                                                                                                      \
@@ -209,7 +209,7 @@ static bool is_of_thread(const char *path)
         int flags = mode[0] == 'r' && !nm_contains(mode, "+") ? O_RDONLY : O_RDWR;                                       \
         int told = is_own_status(path) ? OPENED(path, told_status(path, flags | (nm_contains(mode, "e") ? O_CLOEXEC : 0))) : -1;       \
         FILE *file = told >= 0 ? NEXT(fdopen, fdopen_fn)(told, mode) : NULL;                                             \
-        return file ? file : OPENED(path, NEXT(name, fopen_fn)(path, mode));                                                           \
+        return file ? file : OPENED(path, NEXT(name, fopen_fn)(path, mode));                                             \
     }
 
 OPEN(open)
