@@ -78,7 +78,7 @@ pub(crate) struct Masks {
 pub(crate) struct SavedMasks {
     /// See [`Masks::sets`].
     sets: Vec<CpuSet>,
-    /// Pinned threads, with their processes and masks.
+    /// Threads that are pinned, or may be, with their processes and masks.
     pins: Vec<(u32, u32, CpuSet)>,
 }
 
@@ -110,9 +110,10 @@ impl Masks {
     }
 
     pub(crate) fn saved(&self) -> SavedMasks {
+        // What may be a pin is none of ours. The next manager looks at it again, as at all pins.
         let pin = |(tid, known): (&u32, &Known)| match known {
-            Known::Pin { pid, mask } => Some((*tid, *pid, mask.clone())),
-            Known::Ours(_) | Known::Unsure { .. } => None,
+            Known::Pin { pid, mask } | Known::Unsure { pid, mask, .. } => Some((*tid, *pid, mask.clone())),
+            Known::Ours(_) => None,
         };
         SavedMasks { sets: self.sets.iter().cloned().collect(), pins: self.threads.iter().filter_map(pin).collect() }
     }
