@@ -85,7 +85,6 @@ const SANDBOXES: &[Kind] = &[
     kind("fakeroot", "fakeroot", "fakeroot {omp}"),
     kind("filter of system calls", "", "{omp} seal"),
     kind("filter of system calls, sequential", "", "{seq} seal"),
-    kind("filter of system calls, clang", "", "{clang} seal"),
 ];
 
 const PARENTS: &[Kind] = &[
