@@ -40,7 +40,7 @@ for compiler in gcc clang aarch64-linux-gnu-gcc; do
 done
 
 # The names in stub.h are those that the shim defines and the C library too, and ours; and fork, where only the stub gets ready.
-# Without two that not every C library has for all programs: dlsym (once in a library of its own) and bsd_signal (once only for old programs).
+# Without dlsym, which older C libraries keep in libdl, and bsd_signal, which newer ones keep for old programs only: the stub might find no next one.
 if command -v gcc >/dev/null 2>&1; then
     compile make -s -C client CC=gcc BUILD="$scratch/gcc" "$scratch/gcc/libnumaestro_shim.so"
     defined() { nm -D --defined-only "$1" | awk '{ sub("@.*", "", $NF); print $NF }' | sort -u; }

@@ -35,49 +35,29 @@ struct needs {
     const char *name; /* that is to be found in the runtime */
 };
 
-static uintptr_t object_of(const void *address)
-{
-    return nm_object_of((uintptr_t)address, NULL);
-}
-
-/* The loader has made these addresses absolute, except where the dynamic section is read-only. */
-static const void *absolute(const struct link_map *map, ElfW(Addr) address)
-{
-    return (const void *)(address < map->l_addr ? address + map->l_addr : address);
-}
-
 static struct needs needs_of(const struct link_map *map, const char *name)
 {
-    struct needs it = {.map = map, .name = name};
+    ElfW(Addr) of[DT_NUM] = {0}, versions = 0, files = 0; /* values by tag; those of two large tags */
     for (const ElfW(Dyn) *d = map->l_ld; d && d->d_tag != DT_NULL; d++) {
-        switch (d->d_tag) {
-        case DT_SYMTAB:
-            it.symbols = absolute(map, d->d_un.d_ptr);
-            break;
-        case DT_STRTAB:
-            it.strings = absolute(map, d->d_un.d_ptr);
-            break;
-        case DT_VERSYM:
-            it.versions = absolute(map, d->d_un.d_ptr);
-            break;
-        case DT_VERNEED:
-            it.files = absolute(map, d->d_un.d_ptr);
-            break;
-        case DT_JMPREL:
-            it.calls = absolute(map, d->d_un.d_ptr);
-            break;
-        case DT_PLTRELSZ:
-            it.calls_bytes = d->d_un.d_val;
-            break;
-        case DT_RELA:
-            it.others = absolute(map, d->d_un.d_ptr);
-            break;
-        case DT_RELASZ:
-            it.others_bytes = d->d_un.d_val;
-            break;
-        }
+        if (d->d_tag > 0 && d->d_tag < DT_NUM)
+            of[d->d_tag] = d->d_un.d_ptr;
+        else if (d->d_tag == DT_VERSYM)
+            versions = d->d_un.d_ptr;
+        else if (d->d_tag == DT_VERNEED)
+            files = d->d_un.d_ptr;
     }
-    return it;
+    return (struct needs){
+        .map = map,
+        .symbols = nm_absolute(map->l_addr, of[DT_SYMTAB]),
+        .strings = nm_absolute(map->l_addr, of[DT_STRTAB]),
+        .versions = nm_absolute(map->l_addr, versions),
+        .files = nm_absolute(map->l_addr, files),
+        .calls = nm_absolute(map->l_addr, of[DT_JMPREL]),
+        .others = nm_absolute(map->l_addr, of[DT_RELA]),
+        .calls_bytes = of[DT_PLTRELSZ],
+        .others_bytes = of[DT_RELASZ],
+        .name = name,
+    };
 }
 
 /* The version of a symbol that the object asks for; NULL: any. */
@@ -99,20 +79,25 @@ static const char *version_of(const struct needs *it, size_t symbol)
     return NULL;
 }
 
-/* `name` as the object of this address has it itself; NULL: it has none. The loader knows the
- * program by no name: any other would be looked for on the disk. */
-static void *own_symbol(uintptr_t address, const char *name)
+/* The object of this address; NULL: it is in none. */
+static const struct link_map *map_of(uintptr_t address)
 {
     struct link_map *map = NULL;
     Dl_info info;
-    if (!dladdr1((void *)address, &info, (void **)&map, RTLD_DL_LINKMAP) || !map || !map->l_name)
+    return dladdr1((void *)address, &info, (void **)&map, RTLD_DL_LINKMAP) ? map : NULL;
+}
+
+/* `name` as this object has it itself; NULL: it has none. The loader knows the program by no name:
+ * any other would be looked for on the disk. */
+static void *own_symbol(const struct link_map *map, const char *name)
+{
+    if (!map || !map->l_name)
         return NULL;
-    uintptr_t base = (uintptr_t)info.dli_fbase;
     void *handle = dlopen(map->l_name[0] ? map->l_name : NULL, RTLD_LAZY | RTLD_NOLOAD);
     void *found = handle ? dlsym(handle, name) : NULL;
     if (handle)
         nm_dlclose(handle);
-    return found && object_of(found) == base ? found : NULL;
+    return found && map_of((uintptr_t)found) == map ? found : NULL;
 }
 
 /* Where the loader would find this symbol in the global scope if this library were not there. */
@@ -134,8 +119,8 @@ static void *in_global_scope(const struct needs *it, size_t symbol)
 static void *bound_to(const struct needs *it, const ElfW(Rela) *place)
 {
     void *target = *(void *const *)(it->map->l_addr + place->r_offset);
-    uintptr_t base = object_of(target);
-    return base && base != object_of(it->map->l_ld) && !nm_is_own((uintptr_t)target) ? target : NULL;
+    const struct link_map *map = map_of((uintptr_t)target);
+    return map && map != it->map && !nm_is_own((uintptr_t)target) ? target : NULL;
 }
 
 /* Asks about the names that compiled code calls (`by_compiler`), or that the program calls. */
@@ -150,7 +135,7 @@ static void *ask(const struct needs *it, const ElfW(Rela) *places, size_t bytes,
             (by_compiler ? !compiler : strncmp(name, "omp_", 4) != 0))
             continue;
         void *target = bound ? bound_to(it, &places[i]) : in_global_scope(it, symbol);
-        void *found = target ? own_symbol((uintptr_t)target, it->name) : NULL;
+        void *found = target ? own_symbol(map_of((uintptr_t)target), it->name) : NULL;
         if (found)
             return found;
     }
@@ -159,19 +144,14 @@ static void *ask(const struct needs *it, const ElfW(Rela) *places, size_t bytes,
 
 void *nm_bound_symbol(uintptr_t address, const char *name)
 {
-    Dl_info info;
-    struct link_map *map = NULL;
-    if (nm_is_own(address))
-        return nm_symbol_for(address, name);
-    void *found = own_symbol(address, name);
-    if (found || !dladdr1((void *)address, &info, (void **)&map, RTLD_DL_LINKMAP) || !map)
-        return found ? found : nm_symbol_for(address, name);
-    struct needs it = needs_of(map, name);
-    for (int step = 0; step < 4 && it.symbols && it.strings; step++) {
+    const struct link_map *map = nm_is_own(address) ? NULL : map_of(address);
+    void *found = own_symbol(map, name);
+    struct needs it = map && !found ? needs_of(map, name) : (struct needs){.map = NULL};
+    for (int step = 0; step < 4 && !found && it.symbols && it.strings; step++) {
         bool by_compiler = step % 2 == 0, bound = step < 2;
-        if ((found = ask(&it, it.calls, it.calls_bytes, by_compiler, bound)) ||
-            (found = ask(&it, it.others, it.others_bytes, by_compiler, bound)))
-            return found;
+        found = ask(&it, it.calls, it.calls_bytes, by_compiler, bound);
+        if (!found)
+            found = ask(&it, it.others, it.others_bytes, by_compiler, bound);
     }
-    return nm_symbol_for(address, name);
+    return found ? found : nm_symbol_for(address, name);
 }

@@ -26,22 +26,16 @@ struct question {
     bool found;
 };
 
-/* The loader has made these addresses absolute, except where the dynamic section is read-only. */
-static const void *absolute(const struct dl_phdr_info *info, ElfW(Addr) address)
-{
-    return (const void *)(address < info->dlpi_addr ? address + info->dlpi_addr : address);
-}
-
 static struct tables tables_of(const struct dl_phdr_info *info, const ElfW(Dyn) *dynamic)
 {
     struct tables tables = {NULL, NULL, NULL};
     for (; dynamic->d_tag != DT_NULL; dynamic++) {
         if (dynamic->d_tag == DT_SYMTAB)
-            tables.symbols = absolute(info, dynamic->d_un.d_ptr);
+            tables.symbols = nm_absolute(info->dlpi_addr, dynamic->d_un.d_ptr);
         else if (dynamic->d_tag == DT_STRTAB)
-            tables.strings = absolute(info, dynamic->d_un.d_ptr);
+            tables.strings = nm_absolute(info->dlpi_addr, dynamic->d_un.d_ptr);
         else if (dynamic->d_tag == DT_GNU_HASH)
-            tables.gnu_hash = absolute(info, dynamic->d_un.d_ptr);
+            tables.gnu_hash = nm_absolute(info->dlpi_addr, dynamic->d_un.d_ptr);
     }
     return tables;
 }

@@ -25,8 +25,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Handlers in later regions run on it. */
-ABOUT_WITH(if (stack) own_thread_differs(); else own_thread(), int, sigaltstack, (const stack_t *stack, stack_t *before), (stack, before))
+ABOUT_WITH(about_stack(stack), int, sigaltstack, (const stack_t *stack, stack_t *before), (stack, before))
 ABOUT_THREAD(int, sigsuspend, (const sigset_t *set), (set))
 ABOUT_THREAD(int, sigwait, (const sigset_t *set, int *number), (set, number))
 ABOUT_THREAD(int, sigwaitinfo, (const sigset_t *set, siginfo_t *info), (set, info))

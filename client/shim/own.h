@@ -34,6 +34,15 @@ static inline void own_thread_differs(void)
     own_thread();
 }
 
+/* sigaltstack: handlers in later regions run on a stack that is set; NULL only asks. */
+static inline void about_stack(const void *stack)
+{
+    if (stack)
+        own_thread_differs();
+    else
+        own_thread();
+}
+
 /* The calling thread's id, as the program knows it; 0 = it is the kernel thread's. */
 static inline pid_t own_tid(void)
 {

@@ -45,7 +45,6 @@ static uintptr_t base_of(void *symbol)
 /* The symbol `name` that the object of `address` would see if this library were not there. */
 void *nm_symbol_for(uintptr_t address, const char *name)
 {
-    static const char own = 0;
     Dl_info info;
     struct link_map *map = NULL;
     void *found = NULL;
@@ -56,7 +55,7 @@ void *nm_symbol_for(uintptr_t address, const char *name)
             nm_dlclose(handle);
         }
     }
-    if (!found || base_of(found) == base_of((void *)&own))
+    if (!found || nm_is_own((uintptr_t)found))
         found = dlsym(RTLD_NEXT, name);
     return found;
 }

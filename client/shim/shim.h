@@ -139,6 +139,13 @@ static inline bool nm_is_own(uintptr_t address)
     return address >= (uintptr_t)__ehdr_start && address < (uintptr_t)end;
 }
 
+/* An address in the dynamic section of the object at `base`; NULL: it has none. The loader has made
+ * these addresses absolute, except where the section is read-only. */
+static inline const void *nm_absolute(uintptr_t base, uintptr_t address)
+{
+    return address == 0 ? NULL : (const void *)(address < base ? address + base : address);
+}
+
 /* runtime.c */
 struct nm_runtime *nm_runtime_of(uintptr_t address);            /* by any address in the caller's object; NULL if none */
 struct nm_runtime *nm_runtime_at(const void *return_address);  /* the same, cached by call site */

@@ -243,10 +243,7 @@ static struct nm_answer about_itself(long number, const long *argument)
             own_thread_differs();
         return none;
     case SYS_sigaltstack:
-        if (argument[0])
-            own_thread_differs();
-        else
-            own_thread();
+        about_stack((const void *)argument[0]);
         return none;
     case SYS_timer_create:
         about_timer((clockid_t)argument[0], (const struct sigevent *)argument[1]);

@@ -11,8 +11,6 @@
 
 extern struct r_debug _r_debug __attribute__((weak));
 extern char **environ __attribute__((weak));
-/* First byte of this file in memory, from the linker. */
-extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 
 /* The compiler may call these. */
 void *memcpy(void *restrict to, const void *restrict from, size_t bytes) __attribute__((visibility("hidden")));
@@ -64,9 +62,7 @@ static void save(char *const *envp)
 
 static void look(char *const *envp)
 {
-    const struct link_map *map = &_r_debug ? _r_debug.r_map : NULL;
-    while (map && map->l_addr != (ElfW(Addr))__ehdr_start)
-        map = map->l_next;
+    const struct link_map *map = nm_stub_own_map();
     start.stub = map ? map->l_name : "";
     save(envp);
     start.saved = saved;

@@ -16,17 +16,15 @@
  * Those of threads are passed, too: about what the kernel keeps for each thread, and handlers of
  * signals. Only a folded team needs the shim there, so a program needs no stub for them. */
 #define NM_NAMES_OF_THREADS(PASSED)                                                                                     \
-    PASSED(_Fork) PASSED(capget) PASSED(capset) PASSED(clock_gettime) PASSED(clone) PASSED(daemon)                      \
-    PASSED(epoll_pwait) PASSED(forkpty) PASSED(getpriority) PASSED(getrusage) PASSED(initgroups) PASSED(nice) PASSED(pause) \
-    PASSED(personality) PASSED(ppoll) PASSED(pselect) PASSED(pthread_getcpuclockid) PASSED(pthread_getname_np)          \
-    PASSED(pthread_setname_np) PASSED(pthread_setschedprio) PASSED(ptrace) PASSED(readlink) PASSED(readlinkat)          \
-    PASSED(sched_getparam)                                                                                              \
-    PASSED(sched_getscheduler) PASSED(sched_rr_get_interval) PASSED(setfsgid) PASSED(setfsuid) PASSED(setns)            \
-    PASSED(setpriority) PASSED(sigblock) PASSED(sighold) PASSED(signalfd) PASSED(sigpending) PASSED(sigrelse)           \
-    PASSED(sigsetmask) PASSED(tgkill) PASSED(thrd_create) PASSED(timer_create) PASSED(unshare) PASSED(vfork)            \
-    PASSED(wordexp)                                                                                                     \
-    PASSED(__sigaction) PASSED(__sysv_signal) PASSED(sigaction) PASSED(signal) PASSED(sigset) PASSED(ssignal)           \
-    PASSED(sysv_signal)
+    PASSED(_Fork) PASSED(__sigaction) PASSED(__sysv_signal) PASSED(capget) PASSED(capset) PASSED(clock_gettime)         \
+    PASSED(clone) PASSED(daemon) PASSED(epoll_pwait) PASSED(forkpty) PASSED(getpriority) PASSED(getrusage)              \
+    PASSED(initgroups) PASSED(nice) PASSED(pause) PASSED(personality) PASSED(ppoll) PASSED(pselect)                     \
+    PASSED(pthread_getcpuclockid) PASSED(pthread_getname_np) PASSED(pthread_setname_np) PASSED(pthread_setschedprio)    \
+    PASSED(ptrace) PASSED(readlink) PASSED(readlinkat) PASSED(sched_getparam) PASSED(sched_getscheduler)                \
+    PASSED(sched_rr_get_interval) PASSED(setfsgid) PASSED(setfsuid) PASSED(setns) PASSED(setpriority)                   \
+    PASSED(sigaction) PASSED(sigblock) PASSED(sighold) PASSED(signal) PASSED(signalfd) PASSED(sigpending)               \
+    PASSED(sigrelse) PASSED(sigset) PASSED(sigsetmask) PASSED(ssignal) PASSED(sysv_signal) PASSED(tgkill)               \
+    PASSED(thrd_create) PASSED(timer_create) PASSED(unshare) PASSED(vfork) PASSED(wordexp)
 #define NM_NAMES(PASSED, ASKED, OWN)                                                                                    \
     NM_NAMES_OF_THREADS(PASSED)                                                                                         \
     PASSED(dlclose) PASSED(fork) PASSED(gettid) PASSED(pkey_alloc) PASSED(pthread_attr_setaffinity_np)                  \

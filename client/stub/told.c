@@ -167,7 +167,7 @@ static bool is_of_thread(const char *path)
     return path && nm_after(path, "/proc/thread-self");
 }
 
-/* What `file` yields. /proc/thread-self is the kernel thread's, so the caller goes home for it. */
+/* /proc/thread-self is the kernel thread's: the caller goes home before it opens a file there. */
 #define OPENED(path, file)                                                                                               \
     ({                                                                                                                   \
         bool of_thread = is_of_thread(path);                                                                             \

@@ -233,8 +233,12 @@ impl Trees {
             let whole = tree.map_or(next, |tree| &tree.original);
             // Who moves itself is attached: its questions are answered.
             let moves_itself = tree.is_some_and(|tree| tree.moves_itself);
-            let put = self.masks.borrow().put(found.tid).filter(|_| !moves_itself).cloned();
-            if self.beginners.borrow_mut().begins(found, whole, next, put.as_ref()) {
+            let begins = {
+                let masks = self.masks.borrow();
+                let put = masks.put(found.tid).filter(|_| !moves_itself);
+                self.beginners.borrow_mut().begins(found, whole, next, put)
+            };
+            if begins {
                 return false;
             }
             let unknown = InForce { whole: next, sets: None, next, moves_itself: false };
