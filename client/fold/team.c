@@ -15,7 +15,9 @@
  * the stack (ring_for_left). A context that only its own carrier may run is different, too: that
  * carrier may have looked too early, and the carrier that leaves the stack does not ring. So the
  * own carrier sleeps only briefly while it finds its context taken (misses_own), and a carrier that
- * takes back a claim calls it.
+ * takes back a claim calls it. A context that becomes ready while its carrier switches from it to
+ * another one is the same for all who look: whoever finds such a one sleeps only briefly
+ * (someone_is_being_left).
  *
  * A parked carrier uses the thread pointer of its own thread, whose context may be running
  * elsewhere. So code that runs on a parking stack makes system calls by itself and touches nothing
@@ -169,6 +171,22 @@ static inline NM_ON_ANY_STACK bool has_news(const struct nm_carrier *carrier, co
     return atomic_load_explicit(&carrier->call, memory_order_relaxed);
 }
 
+/* Another carrier is leaving a context that has become ready meanwhile. It found the context waiting,
+ * so it does not ring, and it may be kept by the one that it goes to: for ever, if that one waits in
+ * the kernel for the one that was left. A context that does not count as `inside` yet sees by itself
+ * that it is ready, because it arrives by a read-modify-write after that. */
+static NM_ON_ANY_STACK bool someone_is_being_left(const struct nm_carrier *carrier)
+{
+    for (uint32_t i = 0; i < nm_team.members; i++) {
+        const struct nm_context *context = &nm_team.contexts[i];
+        uint32_t runner = atomic_load_explicit(&context->runner, memory_order_relaxed);
+        if (runner != 0 && runner != carrier->number + 1 && atomic_load_explicit(&context->inside, memory_order_relaxed) &&
+            is_ready(context) && may_run(carrier, context))
+            return true;
+    }
+    return false;
+}
+
 /* There is no context to run: sleeps until the bell rings. A context made ready before `sleepers`
  * rose is seen here; one made ready after it rings the bell. */
 static NM_ON_ANY_STACK void sleep_by_the_bell(const struct nm_carrier *carrier, const struct nm_context *holds)
@@ -176,7 +194,7 @@ static NM_ON_ANY_STACK void sleep_by_the_bell(const struct nm_carrier *carrier, 
     uint32_t bell = atomic_load(&nm_team.bell);
     atomic_fetch_add(&nm_team.sleepers, 1);
     atomic_thread_fence(memory_order_seq_cst);
-    bool misses = misses_own(carrier);
+    bool misses = misses_own(carrier) || (works(carrier) && someone_is_being_left(carrier));
     if (!has_news(carrier, holds) && !(works(carrier) && someone_waits_for(carrier)))
         nm_sleep_on(&nm_team.bell, bell, misses);
     atomic_fetch_sub(&nm_team.sleepers, 1);

@@ -69,7 +69,7 @@ static void stress(double seconds, uint64_t seed)
         memset(counts, 0, sizeof counts);
         mine = 0;
         open_shaken(seed + (uint64_t)teams);
-        for (uint32_t i = 0; i < 20; i++, regions++) {
+        for (uint32_t i = 0; i < 20 && now() < until; i++, regions++) {
             uint32_t rounds = 1 + draw(20);
             run_region(work, &rounds);
             if (syscall(SYS_gettid) != root_tid)

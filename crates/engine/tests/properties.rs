@@ -181,6 +181,10 @@ impl World {
                     "{app} on {pus}, {} offline",
                     self.offline
                 );
+                let allowed =
+                    self.engine.snapshot().apps.into_iter().find(|told| told.app == *app).map(|told| told.allowed);
+                let allowed = allowed.filter(|allowed| !allowed.is_empty());
+                assert!(allowed.is_none_or(|allowed| pus.is_subset(&allowed)), "{app} on {pus}, which it may not use");
                 if !shared {
                     self.is_alone(*app, pus);
                 }
