@@ -1,5 +1,5 @@
 /* opening.c - how a team comes to be and ends: its memory, the threads that become contexts and
- * carriers, and the way into the runtime's region and back.
+ * carriers, and the way into the runtime's region and back; and what others ask of it.
  */
 #include "client.h"
 #include "memory.h"
@@ -165,4 +165,42 @@ void nm_fold_forget(void)
      * stays, unused. */
     memset(&nm_team, 0, sizeof nm_team);
     nm_context_self = NULL;
+}
+
+bool nm_fold_is_open(void)
+{
+    return atomic_load_explicit(&nm_team.open, memory_order_acquire);
+}
+
+uint32_t nm_fold_members(void)
+{
+    return nm_team.members;
+}
+
+uint32_t nm_fold_generation(void)
+{
+    return atomic_load_explicit(&nm_team.generation, memory_order_relaxed);
+}
+
+uint64_t nm_fold_switches(void)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; nm_team.carriers && i < NM_FOLD_MEMBERS && nm_team.carriers[i].stack; i++)
+        sum += atomic_load_explicit(&nm_team.carriers[i].switches, memory_order_relaxed);
+    return sum;
+}
+
+struct nm_carrier *nm_fold_carrier(uint32_t number)
+{
+    return number < nm_team.members ? &nm_team.carriers[number] : NULL;
+}
+
+bool nm_fold_number_of(uintptr_t tls, uint32_t *number)
+{
+    for (uint32_t i = 0; nm_fold_is_open() && i < nm_team.members; i++) {
+        *number = i;
+        if (nm_team.contexts[i].tls == tls)
+            return true;
+    }
+    return false;
 }

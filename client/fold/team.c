@@ -16,8 +16,7 @@
  * carrier may have looked too early, and the carrier that leaves the stack does not ring. So the
  * own carrier sleeps only briefly while it finds its context taken (misses_own), and a carrier that
  * takes back a claim calls it. A context that becomes ready while its carrier switches from it to
- * another one is the same for all who look: whoever finds such a one sleeps only briefly
- * (someone_is_being_left).
+ * another one is the same for all who look: whoever finds such a one sleeps only briefly.
  *
  * A parked carrier uses the thread pointer of its own thread, whose context may be running
  * elsewhere. So code that runs on a parking stack makes system calls by itself and touches nothing
@@ -131,11 +130,18 @@ static NM_ON_ANY_STACK struct nm_context *find(struct nm_carrier *carrier)
     return found ? found : find_among(carrier, false);
 }
 
-static NM_ON_ANY_STACK bool someone_waits_for(const struct nm_carrier *carrier)
+/* Whether a context waits for a carrier; or, if `left`, whether another carrier is leaving a
+ * context that has become ready meanwhile. That carrier found it waiting, so it does not ring, and
+ * may be kept by the context that it goes to: for ever, if that one waits in the kernel for the one
+ * that was left. A context that does not count as `inside` yet sees by itself that it is ready,
+ * because it arrives by a read-modify-write after that. */
+static NM_ON_ANY_STACK bool someone_waits_for(const struct nm_carrier *carrier, bool left)
 {
     for (uint32_t i = 0; i < nm_team.members; i++) {
         const struct nm_context *context = &nm_team.contexts[i];
-        if (atomic_load_explicit(&context->runner, memory_order_relaxed) == 0 && is_ready(context) && may_run(carrier, context))
+        uint32_t runner = atomic_load_explicit(&context->runner, memory_order_relaxed);
+        bool is_left = runner != 0 && runner != carrier->number + 1 && atomic_load_explicit(&context->inside, memory_order_relaxed);
+        if ((left ? is_left : runner == 0) && is_ready(context) && may_run(carrier, context))
             return true;
     }
     return false;
@@ -171,22 +177,6 @@ static inline NM_ON_ANY_STACK bool has_news(const struct nm_carrier *carrier, co
     return atomic_load_explicit(&carrier->call, memory_order_relaxed);
 }
 
-/* Another carrier is leaving a context that has become ready meanwhile. It found the context waiting,
- * so it does not ring, and it may be kept by the one that it goes to: for ever, if that one waits in
- * the kernel for the one that was left. A context that does not count as `inside` yet sees by itself
- * that it is ready, because it arrives by a read-modify-write after that. */
-static NM_ON_ANY_STACK bool someone_is_being_left(const struct nm_carrier *carrier)
-{
-    for (uint32_t i = 0; i < nm_team.members; i++) {
-        const struct nm_context *context = &nm_team.contexts[i];
-        uint32_t runner = atomic_load_explicit(&context->runner, memory_order_relaxed);
-        if (runner != 0 && runner != carrier->number + 1 && atomic_load_explicit(&context->inside, memory_order_relaxed) &&
-            is_ready(context) && may_run(carrier, context))
-            return true;
-    }
-    return false;
-}
-
 /* There is no context to run: sleeps until the bell rings. A context made ready before `sleepers`
  * rose is seen here; one made ready after it rings the bell. */
 static NM_ON_ANY_STACK void sleep_by_the_bell(const struct nm_carrier *carrier, const struct nm_context *holds)
@@ -194,8 +184,8 @@ static NM_ON_ANY_STACK void sleep_by_the_bell(const struct nm_carrier *carrier, 
     uint32_t bell = atomic_load(&nm_team.bell);
     atomic_fetch_add(&nm_team.sleepers, 1);
     atomic_thread_fence(memory_order_seq_cst);
-    bool misses = misses_own(carrier) || (works(carrier) && someone_is_being_left(carrier));
-    if (!has_news(carrier, holds) && !(works(carrier) && someone_waits_for(carrier)))
+    bool misses = misses_own(carrier) || (works(carrier) && someone_waits_for(carrier, true));
+    if (!has_news(carrier, holds) && !(works(carrier) && someone_waits_for(carrier, false)))
         nm_sleep_on(&nm_team.bell, bell, misses);
     atomic_fetch_sub(&nm_team.sleepers, 1);
 }
@@ -445,7 +435,7 @@ static void wait_for_news(const struct nm_context *me, const struct nm_carrier *
         if (looks % LOOKS_A_CLOCK != 0)
             continue;
         /* A context that another carrier has given up in the meantime. */
-        if (works(carrier) && someone_waits_for(carrier))
+        if (works(carrier) && someone_waits_for(carrier, false))
             return;
         if (someone_is_to_stop())
             break;
@@ -665,16 +655,6 @@ void nm_fold_roam(bool on)
         ring();
 }
 
-bool nm_fold_number_of(uintptr_t tls, uint32_t *number)
-{
-    for (uint32_t i = 0; nm_fold_is_open() && i < nm_team.members; i++) {
-        *number = i;
-        if (nm_team.contexts[i].tls == tls)
-            return true;
-    }
-    return false;
-}
-
 /* One execution of the work, and the meeting at its end. */
 static void run(struct nm_context *me)
 {
@@ -749,32 +729,4 @@ bool nm_fold_someone_waits(void)
 uint32_t nm_fold_limited(void)
 {
     return atomic_load_explicit(&nm_team.limit, memory_order_relaxed);
-}
-
-bool nm_fold_is_open(void)
-{
-    return atomic_load_explicit(&nm_team.open, memory_order_acquire);
-}
-
-uint32_t nm_fold_members(void)
-{
-    return nm_team.members;
-}
-
-uint32_t nm_fold_generation(void)
-{
-    return atomic_load_explicit(&nm_team.generation, memory_order_relaxed);
-}
-
-uint64_t nm_fold_switches(void)
-{
-    uint64_t sum = 0;
-    for (uint32_t i = 0; nm_team.carriers && i < NM_FOLD_MEMBERS && nm_team.carriers[i].stack; i++)
-        sum += atomic_load_explicit(&nm_team.carriers[i].switches, memory_order_relaxed);
-    return sum;
-}
-
-struct nm_carrier *nm_fold_carrier(uint32_t number)
-{
-    return number < nm_team.members ? &nm_team.carriers[number] : NULL;
 }

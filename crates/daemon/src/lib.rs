@@ -46,6 +46,7 @@ mod shell;
 mod start;
 mod state;
 mod stops;
+mod told;
 mod trees;
 mod users;
 mod veil;

@@ -5,7 +5,7 @@
 //! **A mask is ours** if it is one of these:
 //! 1. the set that we have put this thread on, or the thread that has made it;
 //! 2. a set that the application is told to be on, and that may be in force for some of its
-//!    threads;
+//!    threads ([`crate::told`]);
 //! 3. what the kernel makes of one of these (offline processors and cpusets take some away);
 //! 4. a set with every processor that the application may have: who takes everything is bound to
 //!    nothing.
@@ -31,6 +31,7 @@ use numaestro_topology::CpuSet;
 use serde::{Deserialize, Serialize};
 
 use crate::given::given_by_user;
+use crate::told::Told;
 
 /// Sets that are remembered when nothing is known about the application of a process any more.
 const SETS_MOST: usize = 64;
@@ -88,7 +89,7 @@ pub(crate) struct InForce<'a> {
     /// Every processor that the application may have.
     pub(crate) whole: &'a CpuSet,
     /// Sets that it was put on. `None`: not known; any set that was used lately.
-    pub(crate) sets: Option<&'a [CpuSet]>,
+    pub(crate) told: Option<&'a Told>,
     /// The set that we are about to put its threads on; empty: we only look.
     pub(crate) next: &'a CpuSet,
     /// It moves its threads by itself, when it is told.
@@ -123,9 +124,9 @@ impl Masks {
         &self.attach
     }
 
-    /// The latest sets that applications were put on, at most so many, the latest last.
-    pub(crate) fn lately(&self, most: usize) -> Vec<CpuSet> {
-        self.sets.iter().skip(self.sets.len().saturating_sub(most)).cloned().collect()
+    /// The latest sets that applications were put on.
+    pub(crate) fn lately(&self) -> Told {
+        Told::any(self.sets.iter().cloned().collect())
     }
 
     /// An application is put on this set.
@@ -196,7 +197,7 @@ impl Masks {
     }
 
     fn judge(&self, found: Found<'_>, in_force: InForce<'_>) -> bool {
-        let InForce { whole, sets, next, moves_itself } = in_force;
+        let InForce { whole, told, next, moves_itself } = in_force;
         if whole.is_subset(found.mask) {
             return true;
         }
@@ -208,12 +209,17 @@ impl Masks {
             _ => {}
         }
         let put = self.put(found.tid).or_else(|| self.put(Self::maker(found)?));
-        let told = sets.map_or_else(|| self.sets.iter().collect(), |sets| sets.iter().collect::<Vec<_>>());
-        let known: Vec<&CpuSet> = put.into_iter().chain(told).collect();
+        let sets = told.and_then(Told::sets);
+        let sets = sets.map_or_else(|| self.sets.iter().collect(), |sets| sets.iter().collect::<Vec<_>>());
+        let known: Vec<&CpuSet> = put.into_iter().chain(sets).collect();
         let is_of_kernel = |set: &CpuSet| {
             found.mask.is_subset(set) && affinity::possible(found.pid, set).is_ok_and(|made| made == *found.mask)
         };
-        let ours = known.contains(&found.mask) || known.iter().any(|set| is_of_kernel(set)) || is_of_kernel(whole);
+        let is_new = !self.threads.contains_key(&found.tid);
+        let ours = known.contains(&found.mask)
+            || is_new && told.is_some_and(|told| told.was_in_force_at_birth(found))
+            || known.iter().any(|set| is_of_kernel(set))
+            || is_of_kernel(whole);
         // Nobody asks for the environment of a process that stays where it is.
         ours && (found.mask == next || !self.says_so(found, whole))
     }
@@ -268,5 +274,27 @@ impl Masks {
             }
         }
         Some(bound).filter(|bound| !bound.is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_was_made_during_a_move_is_where_its_maker_was_and_who_goes_back_there_is_pinned() {
+        let set = |text: &str| text.parse::<CpuSet>().unwrap();
+        let (whole, former, latest) = (set("0-1023"), set("1022"), set("1023"));
+        let mut told = Told::any(vec![whole.clone()]);
+        told.tell(&former);
+        told.tell(&latest);
+        told.settle();
+        let mut masks = Masks::new(PathBuf::from("/nobody/attach"));
+        let own = std::process::id();
+        let found = Found { pid: own, tid: own, mask: &former };
+        let in_force = InForce { whole: &whole, told: Some(&told), next: &latest, moves_itself: false };
+        assert!(masks.is_ours(found, in_force), "it was made before the move, and never seen");
+        assert!(!masks.is_ours(found, in_force), "we have put it on the latest set, and it has gone back");
+        assert_eq!(masks.pin_of(own), Some(&former));
     }
 }

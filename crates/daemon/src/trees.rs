@@ -19,6 +19,7 @@ use tracing::debug;
 use crate::beginners::Beginners;
 use crate::given::given_by_user;
 use crate::masks::{InForce, Masks, SavedMasks};
+use crate::told::Told;
 use crate::wakeups::{Due, Wakeups};
 use crate::whole::{Debts, Owed};
 
@@ -26,9 +27,6 @@ use crate::whole::{Debts, Owed};
 const SWEEP_NS: u64 = 10_000_000;
 /// The search may take this part of the time at most.
 const SWEEP_SHARE: u64 = 20;
-/// Sets that may be in force at once: on a busy machine many decisions pass before an application
-/// has carried the first of them out.
-const SETS_MOST: usize = 32;
 
 /// The processes of one application.
 #[derive(Debug)]
@@ -37,8 +35,7 @@ struct Tree {
     original: CpuSet,
     /// The processors that all of it is pinned to.
     bound: Option<CpuSet>,
-    /// Sets that some of its threads may still be on, the latest last; empty: not known.
-    sets: Vec<CpuSet>,
+    told: Told,
     /// This process of it has narrowed itself since it came.
     narrowed: Option<u32>,
     /// It is told, and moves its threads by itself.
@@ -50,18 +47,8 @@ struct Tree {
 }
 
 impl Tree {
-    /// It is to be on this set.
-    fn told(&mut self, cpus: &CpuSet) {
-        self.sets.retain(|known| known != cpus);
-        self.sets.push(cpus.clone());
-        if self.sets.len() > SETS_MOST {
-            self.sets.remove(0);
-        }
-    }
-
     fn in_force<'a>(&'a self, next: &'a CpuSet) -> InForce<'a> {
-        let sets = Some(&self.sets[..]).filter(|sets| !sets.is_empty());
-        InForce { whole: &self.original, sets, next, moves_itself: self.moves_itself }
+        InForce { whole: &self.original, told: Some(&self.told), next, moves_itself: self.moves_itself }
     }
 }
 
@@ -110,17 +97,15 @@ impl Trees {
     /// A new application. `around`: the one that it descends from.
     pub(crate) fn enter(&mut self, app: u64, pid: u32, around: Option<u64>, usable: &CpuSet) {
         let original = self.original_of(pid, around, usable);
-        let sets = match around.and_then(|app| self.by_app.get(&app)) {
-            Some(tree) => tree.sets.clone(),
+        let told = match around.and_then(|app| self.by_app.get(&app)) {
+            Some(tree) => tree.told.clone(),
             // Born below a `run` that is over.
-            None if given_by_user(pid, self.masks.borrow().attach()).is_some() => {
-                self.masks.borrow().lately(SETS_MOST - 1)
-            }
-            None => vec![original.clone()],
+            None if given_by_user(pid, self.masks.borrow().attach()).is_some() => self.masks.borrow().lately(),
+            None => Told::any(vec![original.clone()]),
         };
         let (members, strays) = Default::default();
         self.by_app
-            .insert(app, Tree { original, bound: None, sets, narrowed: None, moves_itself: false, members, strays });
+            .insert(app, Tree { original, bound: None, told, narrowed: None, moves_itself: false, members, strays });
         self.find_bound(app, &[pid]);
     }
 
@@ -213,7 +198,7 @@ impl Trees {
     pub(crate) fn told(&mut self, app: u64, cpus: &CpuSet) {
         self.masks.get_mut().used(cpus);
         if let Some(tree) = self.by_app.get_mut(&app) {
-            tree.told(cpus);
+            tree.told.tell(cpus);
             tree.moves_itself = true;
         }
     }
@@ -221,7 +206,7 @@ impl Trees {
     /// Nobody but us moves the threads of an application: all are on the latest set.
     pub(crate) fn settled(&mut self, app: u64) {
         if let Some(tree) = self.by_app.get_mut(&app) {
-            tree.sets.drain(..tree.sets.len().saturating_sub(1));
+            tree.told.settle();
             tree.moves_itself = false;
         }
     }
@@ -241,7 +226,7 @@ impl Trees {
             if begins {
                 return false;
             }
-            let unknown = InForce { whole: next, sets: None, next, moves_itself: false };
+            let unknown = InForce { whole: next, told: None, next, moves_itself: false };
             let in_force = tree.map_or(unknown, |tree| tree.in_force(next));
             self.masks.borrow_mut().is_ours(found, in_force)
         }
@@ -311,7 +296,7 @@ impl Trees {
         }
         drop(judge);
         if let Some(tree) = self.by_app.get_mut(&app) {
-            tree.told(cpus);
+            tree.told.tell(cpus);
         }
         self.note_bound(app, &pids.into_iter().collect::<Vec<_>>());
         match moved {

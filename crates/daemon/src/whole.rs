@@ -94,7 +94,7 @@ impl Debts<'_> {
     fn look(&self, matters: impl Fn(u32) -> bool) -> Look {
         let mut look = Look::default();
         for (pid, original) in self.everybody(matters) {
-            let in_force = InForce { whole: &original, sets: None, next: &original, moves_itself: true };
+            let in_force = InForce { whole: &original, told: None, next: &original, moves_itself: true };
             let mut ours = |found: Found<'_>| self.masks.borrow_mut().is_ours(found, in_force);
             match affinity::restore_process(pid, &original, &mut ours) {
                 Ok(moved) => {

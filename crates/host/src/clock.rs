@@ -1,11 +1,17 @@
-//! The one clock: `CLOCK_MONOTONIC`, as the pages and the engine use it; and the processor time of
-//! the calling thread, for work that is to stay cheap.
+//! The one clock: `CLOCK_MONOTONIC`, as the pages and the engine use it; the time since boot, in
+//! which the kernel tells when a thread was born; and the processor time of the calling thread, for
+//! work that is to stay cheap.
 
 use rustix::time::{ClockId, clock_gettime};
 
 /// Nanoseconds of `CLOCK_MONOTONIC`.
 pub fn monotonic_ns() -> u64 {
     nanos(ClockId::Monotonic)
+}
+
+/// Nanoseconds of `CLOCK_BOOTTIME`, as a thread's start time in `/proc`.
+pub fn boot_ns() -> u64 {
+    nanos(ClockId::Boottime)
 }
 
 /// Processor time of the calling thread, nanoseconds.

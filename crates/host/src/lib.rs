@@ -54,7 +54,7 @@ mod tree;
 pub mod uevent;
 pub mod watch;
 
-pub use clock::{monotonic_ns, thread_time_ns};
+pub use clock::{boot_ns, monotonic_ns, thread_time_ns};
 pub use error::HostError;
 pub use pidfd::PidFd;
 pub use tree::DirTree;
