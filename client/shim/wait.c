@@ -26,13 +26,14 @@
  * loop around MPI_Test. It may also have been interrupted: below some hypervisors that happens
  * each 60 us, for some microseconds. So it has to be patient for so many times as long again.
  * Who works for an eighth of its time or more never sleeps, and a longer piece of work ends the
- * nm_wait. Right after a sleep caches are cold, and next to nothing takes so many times as long. */
+ * wait. Right after a sleep caches are cold, and next to nothing takes so many times as long. */
 #define AGAIN 8u
 #define COARSE 64u
 #define COLD 16u
 /* A wait that ends without a message of UCX was for another kind of messages, or a mere interrupt
- * has ended it. After so many in turn UCX is not where this rank's messages come from. One with
- * more sleeps does not count: its message came late by a small part of the nm_wait. */
+ * has ended it. After so many in turn UCX is not where this rank's messages come from. Each sleep
+ * counts once, however many interrupts follow. A wait with more sleeps does not count: its message
+ * came late by a small part of the wait. */
 #define NM_WAIT_UNHEARD 16u
 #define UNHEARD_SLEEPS 16u
 
@@ -61,7 +62,7 @@ static void sleep_ns(uint64_t ns)
 
 void nm_wait_begin(void)
 {
-    nm_wait.polls = nm_wait.awake = nm_wait.sleeps = 0;
+    nm_wait.polls = nm_wait.awake = nm_wait.sleeps = nm_wait.judged = 0;
     nm_wait.patient_ns = nm_wait.waited_ns = 0;
 }
 
@@ -92,8 +93,11 @@ void nm_wait_measure(bool (*may_sleep)(void), bool hears)
     struct nm_pace pace = nm_pace();
     uint64_t now = nm_now_ns(), outside = nm_wait.began_ns - nm_wait.ended_ns, took = now - nm_wait.ended_ns;
     uint64_t again = AGAIN * beyond(outside, &pace);
-    if (again && nm_wait.sleeps && nm_wait.sleeps <= UNHEARD_SLEEPS && nm_wait.unheard < NM_WAIT_UNHEARD)
-        nm_wait.unheard++;
+    if (again && nm_wait.sleeps != nm_wait.judged) {
+        nm_wait.judged = nm_wait.sleeps;
+        if (nm_wait.sleeps <= UNHEARD_SLEEPS && nm_wait.unheard < NM_WAIT_UNHEARD)
+            nm_wait.unheard++;
+    }
     if (again >= PATIENCE_NS) {
         nm_wait_begin();
         return;

@@ -13,6 +13,7 @@ struct nm_wait {
     uint32_t polls;      /* in vain, up to NM_WAIT_POLLS: from then on they are measured */
     uint32_t awake;      /* measured polls since patience ended, or since a sleep: 0 right after it */
     uint32_t sleeps;     /* in this wait */
+    uint32_t judged;     /* sleeps at the latest end, or interrupt, that followed one */
     uint64_t patient_ns; /* time of polling in vain, as far as patience asks for it */
     uint64_t waited_ns;  /* its time of polling in vain, and of sleeping in between */
     uint64_t began_ns;   /* the beginning of this poll */
