@@ -115,7 +115,10 @@ impl Front {
                 shell.ask_again(former, number);
                 return Ok(None);
             }
-            // A process that asks again begins anew.
+            // A process that asks again begins anew, from where it would be without us.
+            if lives {
+                shell.let_go(former);
+            }
             shell.depart(former);
         }
         // Processors that come later are for a program that had all that there were.
