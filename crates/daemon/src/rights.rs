@@ -203,8 +203,9 @@ impl Rights {
     /// Says whether a process is its peer's and nobody else's: the one behind the socket, not one
     /// that has its number by now, and none with another user's rights.
     pub(crate) fn is_of_peer(&self, peer: Peer, process: &PidFd) -> bool {
-        !self.system
-            || procfs::identity(process.pid()).is_ok_and(|uids| uids.only() == Some(peer.uid)) && !process.has_ended()
+        let rights = || procfs::identity(process.pid()).is_ok_and(|uids| uids.only() == Some(peer.uid));
+        // Looked at last: the number was this process's all the time then.
+        (!self.system || rights()) && !process.has_ended()
     }
 
     /// The peer at the other end of a socket, with its role.

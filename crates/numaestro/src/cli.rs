@@ -99,9 +99,11 @@ pub struct Cli {
     /// Runtime directory of the manager, instead of the usual one (see Environment).
     #[arg(long, global = true, help_heading = EVERYWHERE, value_name = "DIR")]
     pub dir: Option<PathBuf>,
-    /// Use a manager of your own, also where the system has one for everybody.
+    /// Use a manager of your own, also where the system has one for everybody. `--dir` goes before
+    /// it.
+    // Not refused beside `--dir`: the variable may be there whatever is typed.
     #[arg(long, global = true, help_heading = EVERYWHERE, env = "NUMAESTRO_USER", hide_env = true,
-          conflicts_with = "dir", value_parser = clap::builder::FalseyValueParser::new())]
+          value_parser = clap::builder::FalseyValueParser::new())]
     pub user: bool,
     /// What to do.
     #[command(subcommand)]

@@ -101,6 +101,22 @@ fn a_manager_by_hand_is_bounded_by_its_option_only() {
 }
 
 #[test]
+fn the_variable_for_a_manager_of_ones_own_may_have_any_value() {
+    for value in ["1", "yes", "0", ""] {
+        let user = User::new();
+        let command = |words: &[&str]| {
+            let mut command = user.command(words);
+            command.env("NUMAESTRO_USER", value).env("XDG_RUNTIME_DIR", user.place.path()).output().expect("runs")
+        };
+        let run = command(&["run", "--", "sh", "-c", "echo $NUMAESTRO_ATTACH"]);
+        assert_eq!(text(&run.stderr), "", "NUMAESTRO_USER={value}");
+        assert!(text(&run.stdout).ends_with("/attach\n"), "NUMAESTRO_USER={value}: managed");
+        let stop = command(&["stop"]);
+        assert!(stop.status.success(), "NUMAESTRO_USER={value}: {}", text(&stop.stderr));
+    }
+}
+
+#[test]
 fn the_doctor_tells_the_mask_from_the_machine() {
     let Some((all, first)) = machine() else { skip!("one processor only") };
     let user = User::new();

@@ -331,6 +331,26 @@ fn the_system() {
 }
 
 #[test]
+fn tasks_that_need_other_threads() {
+    check("tasks that need other threads", &[with("pollers")]);
+}
+
+#[test]
+fn births_in_regions() {
+    check("births in regions", &[with("births")]);
+}
+
+#[test]
+fn signals_for_threads() {
+    check("signals for threads", &[with("delivered")]);
+}
+
+#[test]
+fn sizes_that_are_set() {
+    check("sizes that are set", &[with("sizes")]);
+}
+
+#[test]
 fn whole_programs_in_c_and_other_languages() {
     check("whole programs", &[with("kernels"), with("learned"), with("classes"), by_gcc("words")]);
 }

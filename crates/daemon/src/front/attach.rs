@@ -89,14 +89,14 @@ impl Front {
         shell: &mut Shell,
     ) -> Result<u64, HostError> {
         let (pid, runtimes, threads_max) = (peer.pid, greeting.runtimes, greeting.threads_max);
-        if let Some(app) = shell.programs().of_pid(pid) {
-            let entry = shell.programs().get(app);
-            // One that is another user's since (su) is another application.
-            if entry.is_some_and(|entry| !entry.process.has_ended() && entry.owner.uid == peer.uid) {
-                shell.attach_again(app, runtimes, threads_max)?;
-                return Ok(app);
-            }
-            shell.depart(app);
+        let former = shell.programs().of_pid(pid);
+        if let Some(app) = former
+            && let Some(entry) = shell.programs().get(app)
+            && !entry.process.has_ended()
+            && entry.owner.uid == peer.uid
+        {
+            shell.attach_again(app, runtimes, threads_max)?;
+            return Ok(app);
         }
         let failed = |operation, kind: std::io::ErrorKind| HostError::Process { operation, pid, cause: kind.into() };
         let process = self.connections.process(number, pid);
@@ -104,6 +104,11 @@ impl Front {
         if !self.rights.is_of_peer(peer, &process) {
             let operation = "manage what runs with another user's rights";
             return Err(failed(operation, std::io::ErrorKind::PermissionDenied));
+        }
+        // Only now it is known that the number is this process's, and not that of one that has
+        // ended. One that is another user's since (su) is another application.
+        if let Some(former) = former {
+            shell.depart(former);
         }
         // The wishes of a `run` hold for all processes below it.
         let (wrapper, options) = shell.around(pid, peer.uid).unzip();
