@@ -138,7 +138,8 @@ static void chain(void)
     note(links);
 }
 
-/* A thread outside of the team has the word that a task waits for, and gives it when it is asked. */
+/* A thread outside of the team has the word that a task waits for, and gives it when it is
+ * asked. */
 static void *helper(void *unused)
 {
     for (int i = 1; i <= 5; i++) {

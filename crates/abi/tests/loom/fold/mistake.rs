@@ -37,6 +37,9 @@ pub enum Mistake {
     /// may run, and that other one does not ring either when it has left; one of them would be
     /// enough here.
     SleepsWithoutOwn,
+    /// A carrier sleeps for good while another one is still on the stack of a context that has
+    /// become ready since that one left it.
+    SleepsWithoutLeft,
     /// `suspend` looks whether a context is ready after it has seen that its carrier may keep it.
     ReadyReadLate,
     /// `suspend` keeps a context that is to go home.

@@ -89,6 +89,19 @@ const RECALLED: Case = Case {
     limits: &[],
 };
 
+/// The root recalls the meeting while a carrier leaves the context that has come to it for one that
+/// waits for it elsewhere: a third carrier must come, which has nothing to do at first.
+const RECALLED_WHILE_LEFT: Case = Case {
+    preemptions: 1,
+    limit: 2,
+    programs: &[
+        &[Open, AwaitOther, Limit(3), Recall, End, Dissolve],
+        &[Join, Await, End, Return],
+        &[Join, MeetInVain, Tell, End, Return],
+    ],
+    limits: &[],
+};
+
 macro_rules! holds {
     ($($name:ident: $case:ident;)*) => {
         mod holds {
@@ -112,6 +125,12 @@ holds! {
     left_ready: LEFT_READY;
     given_back: GIVEN_BACK;
     recalled: RECALLED;
+}
+
+/// The mistake that it is about shows among the first half of these.
+#[test]
+fn recalled_while_left() {
+    program::check_most(&RECALLED_WHILE_LEFT, None, Some(100_000));
 }
 
 macro_rules! is_found {
@@ -145,5 +164,6 @@ is_found! {
     home_not_called: HomeNotCalled in SENT_HOME, "deadlock";
     recalled_late: RecalledLate in RECALLED, "maximum number of branches";
     generation_without_order: GenerationWithoutOrder in RECALLED, "maximum number of branches";
+    sleeps_without_left: SleepsWithoutLeft in RECALLED_WHILE_LEFT, "maximum number of branches";
     not_taken_back: NotTakenBack in RECALLED, "deadlock";
 }

@@ -9,6 +9,9 @@ use std::sync::atomic::{AtomicU32, AtomicUsize};
 use super::mistake::Mistake;
 use super::team::{Carrier, Flow, Team};
 
+/// Looks of `Step::AwaitOther`.
+const LOOKS_FOR_OTHER: u32 = 1;
+
 /// A construct of the program, or a call of the adapters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
@@ -32,6 +35,8 @@ pub enum Step {
     /// A flag of the program's own: `Await` spins until another context does `Tell`.
     Tell,
     Await,
+    /// Waits a while for somebody to come to the meeting, in its own way.
+    AwaitOther,
     GoHome,
     LeaveHome,
     SendHome(usize),
@@ -39,6 +44,8 @@ pub enum Step {
     /// Must be on its own carrier.
     AtHome,
     Roam(bool),
+    /// `nm_fold_limit`.
+    Limit(u32),
     /// `nm_fold_dissolve`, the root only.
     Dissolve,
     /// `nm_fold_member` returns.
@@ -122,6 +129,8 @@ impl Team {
         }
         let step = frame.program[frame.next];
         frame.next += 1;
+        let inside = [Step::Join, Step::Meet, Step::End, Step::MeetInVain, Step::GiveWay, Step::GoHome].contains(&step);
+        self.contexts[me].inside.store(inside, Ordering::Relaxed);
         match step {
             Step::Join => return Flow::Parks,
             Step::Open => self.open_turn(self.generation.load(Ordering::Relaxed) + 1),
@@ -146,6 +155,13 @@ impl Team {
                     thread::yield_now();
                 }
             }
+            Step::AwaitOther => {
+                for _ in 0..LOOKS_FOR_OTHER {
+                    if self.arrived.load(Ordering::Acquire) == 0 {
+                        thread::yield_now();
+                    }
+                }
+            }
             Step::GoHome => return self.go_home(carrier, me),
             Step::LeaveHome => self.leave_home(me),
             Step::SendHome(number) => self.send_home(number),
@@ -156,6 +172,7 @@ impl Team {
             }
             Step::AtHome => assert_eq!(carrier.number, me, "a context that is at home is on another's carrier"),
             Step::Roam(on) => self.roam(on),
+            Step::Limit(limit) => self.change_limit(limit),
             Step::Dissolve => {
                 self.dissolve();
                 return Flow::Ended;
@@ -230,10 +247,16 @@ pub struct Case {
 
 /// All interleavings of a case. Panics if one of them goes wrong.
 pub fn check(case: &Case, mistake: Option<Mistake>) {
+    check_most(case, mistake, None);
+}
+
+/// At most so many interleavings of a case, where all would take too long.
+pub fn check_most(case: &Case, mistake: Option<Mistake>, most: Option<usize>) {
     let Case { preemptions, limit, programs, limits } = *case;
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(preemptions);
     builder.max_branches = 5_000;
+    builder.max_permutations = most;
     builder.check(move || {
         let team = Arc::new(Team::new(programs, limit, mistake));
         let carry = |number: usize| {

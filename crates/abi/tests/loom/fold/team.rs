@@ -31,6 +31,8 @@ pub struct Context {
     pub runner: AtomicU32,
     pub turn: AtomicU32,
     pub home: AtomicBool,
+    /// It is in the scheduler, or on its way out.
+    pub inside: AtomicBool,
     /// Held by the carrier that stands on it.
     pub stack: UnsafeCell<()>,
     /// What it would find there.
@@ -81,6 +83,7 @@ impl Team {
             runner: AtomicU32::new(number as u32 + 1),
             turn: AtomicU32::new(u32::from(number != 0)),
             home: AtomicBool::new(false),
+            inside: AtomicBool::new(false),
             stack: UnsafeCell::new(()),
             frame: Mutex::new(Frame::new(program)),
         };
@@ -205,11 +208,13 @@ impl Team {
         self.ring();
     }
 
-    fn someone_waits_for(&self, carrier: &Carrier) -> bool {
-        (0..self.members()).any(|context| {
-            self.contexts[context].runner.load(Ordering::Relaxed) == 0
-                && self.is_ready(context)
-                && self.may_run(carrier, context)
+    fn someone_waits_for(&self, carrier: &Carrier, left: bool) -> bool {
+        (0..self.members()).any(|number| {
+            let context = &self.contexts[number];
+            let runner = context.runner.load(Ordering::Relaxed);
+            let is_left = runner != 0 && runner != carrier.number as u32 + 1 && context.inside.load(Ordering::Relaxed);
+            let is_it = if left { is_left } else { runner == 0 };
+            is_it && self.is_ready(number) && self.may_run(carrier, number)
         })
     }
 
@@ -230,11 +235,12 @@ impl Team {
         if !self.has(Mistake::NoFenceBeforeSleep) {
             fence(Ordering::SeqCst);
         }
-        let misses = self.misses_own(carrier);
+        let looks_for_left = self.works(carrier) && !self.has(Mistake::SleepsWithoutLeft);
+        let misses = self.misses_own(carrier) || (looks_for_left && self.someone_waits_for(carrier, true));
         let news = !self.has(Mistake::NoLookBeforeSleep)
             && (self.calls[carrier.number].word.load(Ordering::SeqCst) != 0
                 || holds.map_or(!self.works(carrier), |me| self.is_ready(me) || !self.may_keep(carrier, me))
-                || (self.works(carrier) && self.someone_waits_for(carrier)));
+                || (self.works(carrier) && self.someone_waits_for(carrier, false)));
         if self.has(Mistake::BellReadLate) {
             bell = self.bell.word.load(Ordering::SeqCst);
         }
