@@ -27,15 +27,16 @@ pub enum Mistake {
     EvictedNotCalled,
     /// `park` does not ring for the context that it has just left.
     NoRingInPark,
-    /// `runs_again` does not ring for the ready context that its carrier has left.
+    /// `runs_again` does not ring for the ready context that its carrier has left, and nobody looks
+    /// for such a one before sleeping; one of them would be enough here.
     NoRingForLeft,
     /// `call` overwrites another one's call: what that one did before may not be seen.
     CallStored,
     /// `park` overwrites a call instead of taking it: it may not see what it was called for.
     CallOverwritten,
     /// A carrier sleeps for good while another one is still on the stack of a context that only it
-    /// may run, and that other one does not ring either when it has left; one of them would be
-    /// enough here.
+    /// may run or that is ready, and that other one does not ring either when it has left; one of
+    /// them would be enough here.
     SleepsWithoutOwn,
     /// A carrier sleeps for good while another one is still on the stack of a context that has
     /// become ready since that one left it.

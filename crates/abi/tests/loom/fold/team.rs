@@ -31,8 +31,9 @@ pub struct Context {
     pub runner: AtomicU32,
     pub turn: AtomicU32,
     pub home: AtomicBool,
-    /// It is in the scheduler, or on its way out.
-    pub inside: AtomicBool,
+    /// It is in the scheduler, or on its way out. Seen at once by all, unlike in C, where who does
+    /// not see it yet is no worse off: the context itself sees then that it is ready.
+    pub inside: std::sync::atomic::AtomicBool,
     /// Held by the carrier that stands on it.
     pub stack: UnsafeCell<()>,
     /// What it would find there.
@@ -83,7 +84,7 @@ impl Team {
             runner: AtomicU32::new(number as u32 + 1),
             turn: AtomicU32::new(u32::from(number != 0)),
             home: AtomicBool::new(false),
-            inside: AtomicBool::new(false),
+            inside: std::sync::atomic::AtomicBool::new(false),
             stack: UnsafeCell::new(()),
             frame: Mutex::new(Frame::new(program)),
         };
@@ -235,7 +236,8 @@ impl Team {
         if !self.has(Mistake::NoFenceBeforeSleep) {
             fence(Ordering::SeqCst);
         }
-        let looks_for_left = self.works(carrier) && !self.has(Mistake::SleepsWithoutLeft);
+        let without = [Mistake::SleepsWithoutLeft, Mistake::SleepsWithoutOwn, Mistake::NoRingForLeft];
+        let looks_for_left = self.works(carrier) && !without.iter().any(|mistake| self.has(*mistake));
         let misses = self.misses_own(carrier) || (looks_for_left && self.someone_waits_for(carrier, true));
         let news = !self.has(Mistake::NoLookBeforeSleep)
             && (self.calls[carrier.number].word.load(Ordering::SeqCst) != 0
