@@ -1,5 +1,5 @@
 /* opening.c - how a team comes to be and ends: its memory, the threads that become contexts and
- * carriers, and the way into the runtime's region and back; and what others ask of it.
+ * carriers, the way into the runtime's region and back, and questions about the team.
  */
 #include "client.h"
 #include "memory.h"

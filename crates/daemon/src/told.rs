@@ -21,8 +21,9 @@ const BIRTH_NS: u64 = 1_000_000_000;
 pub(crate) struct Told {
     /// The latest last; empty: not known.
     sets: Vec<CpuSet>,
-    /// Every thread has left these that was complete at that time, since boot.
+    /// Sets that the application was on before it moved to the latest.
     left: Vec<CpuSet>,
+    /// The time of that move, nanoseconds since boot.
     left_ns: u64,
 }
 

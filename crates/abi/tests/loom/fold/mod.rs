@@ -95,7 +95,7 @@ const RECALLED_WHILE_LEFT: Case = Case {
     preemptions: 1,
     limit: 2,
     programs: &[
-        &[Open, AwaitOther, Limit(3), Recall, End, Dissolve],
+        &[Open, LetOthersCome, Limit(3), Recall, End, Dissolve],
         &[Join, Await, End, Return],
         &[Join, MeetInVain, Tell, End, Return],
     ],

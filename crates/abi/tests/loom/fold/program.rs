@@ -9,9 +9,6 @@ use std::sync::atomic::{AtomicU32, AtomicUsize};
 use super::mistake::Mistake;
 use super::team::{Carrier, Flow, Team};
 
-/// Looks of `Step::AwaitOther`.
-const LOOKS_FOR_OTHER: u32 = 1;
-
 /// A construct of the program, or a call of the adapters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
@@ -35,8 +32,8 @@ pub enum Step {
     /// A flag of the program's own: `Await` spins until another context does `Tell`.
     Tell,
     Await,
-    /// Waits a while for somebody to come to the meeting, in its own way.
-    AwaitOther,
+    /// Lets other threads run once, if nobody has come to the meeting.
+    LetOthersCome,
     GoHome,
     LeaveHome,
     SendHome(usize),
@@ -155,11 +152,9 @@ impl Team {
                     thread::yield_now();
                 }
             }
-            Step::AwaitOther => {
-                for _ in 0..LOOKS_FOR_OTHER {
-                    if self.arrived.load(Ordering::Acquire) == 0 {
-                        thread::yield_now();
-                    }
+            Step::LetOthersCome => {
+                if self.arrived.load(Ordering::Acquire) == 0 {
+                    thread::yield_now();
                 }
             }
             Step::GoHome => return self.go_home(carrier, me),
