@@ -14,7 +14,7 @@ made = $(if $(wildcard $(1)/Makefile),+$(MAKE) -s -j$(JOBS) -C $(1))
 
 help:
 	@echo "make demo                see on this machine what numaestro gains (under a minute after the build)"
-	@echo "make test                install what the tests need, build everything, run every suite; ONLY=rust-pure for one"
+	@echo "make test                install what the tests need, build, run the suites; ONLY=rust-pure for one, WHOLE=yes with clusters and guests"
 	@echo "make test-quick          the unit tests and those of the crates without processes: for work on a change"
 	@echo "make test-fresh          in a new root of Debian: build, demo, install, use, uninstall; SUITE=\"bookworm trixie\" for other releases"
 	@echo "make build               the command, the client library and the load programs"
@@ -42,7 +42,7 @@ packages: rust
 	@scripts/install-packages.sh build
 
 test-packages: rust
-	@scripts/install-packages.sh test
+	@scripts/install-packages.sh $(if $(filter true,$(CI))$(WHOLE),all,test)
 
 build: packages
 	@$(MAKE) --no-print-directory binaries client kernels
@@ -86,7 +86,7 @@ sim-bench: packages
 
 test: test-packages
 	@$(MAKE) --no-print-directory venv client spank kernels test-programs
-	@ONLY='$(ONLY)' scripts/run-tests.sh
+	@ONLY='$(ONLY)' WHOLE='$(WHOLE)' scripts/run-tests.sh
 
 test-quick: packages
 	@scripts/run-tests.sh quick
@@ -116,11 +116,10 @@ test-mpi: rust
 	@$(MAKE) --no-print-directory test-programs
 	$(CARGO) test --workspace --test mpi -- --test-threads=1
 
-# One test at a time: each has a cluster of its own.
 test-slurm: rust
 	@scripts/install-packages.sh slurm
 	@$(MAKE) --no-print-directory client spank kernels
-	$(CARGO) test --workspace --test slurm -- --test-threads=1
+	$(CARGO) test --workspace --test slurm
 
 # One test at a time: they look at who runs where.
 test-containers: rust

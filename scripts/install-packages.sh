@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # Installs the Debian or Ubuntu packages that building, the demo or the tests need, and only those that are missing.
 #
-# usage: scripts/install-packages.sh [--dry-run] build|test|fresh|slurm|mpi|containers
+# usage: scripts/install-packages.sh [--dry-run] build|test|fresh|slurm|mpi|containers|all
+#
+# all: of build, test, slurm, mpi and containers.
 #
 # Whether something is there is found out by using it, not by asking the package manager: a compiler or library that
 # came another way is as good. What is required and cannot be had ends this with an error; the rest is named and left out.
@@ -11,7 +13,7 @@ dry_run=no
 [ "${1-}" = --dry-run ] && { dry_run=yes; shift; }
 group=${1-}
 case $group in
-build | test | fresh | slurm | mpi | containers) ;;
+build | test | fresh | slurm | mpi | containers | all) ;;
 *) sed -n 's/^# usage: //p' "$0" >&2; exit 64 ;;
 esac
 
@@ -56,24 +58,24 @@ probe_all() {
     want "g++" "g++" links g++ c++ "cstdio"
     want "OpenBLAS" "libopenblas-dev" links gcc c cblas.h -lopenblas
     want "oneTBB" "libtbb-dev" links g++ c++ oneapi/tbb.h -std=c++17 -ltbb
-    case $group in test | mpi)
+    case $group in all | mpi)
         want "Open MPI" "openmpi-bin libopenmpi-dev" has_open_mpi
         want "MPICH" "mpich libmpich-dev" has_mpich
         ;;
     esac
-    case $group in test | slurm)
+    case $group in all | slurm)
         want "Slurm" "slurm-wlm" has_slurm
         want "the header of Slurm's plugins" "libslurm-dev" links gcc c slurm/spank.h
-        want "GNU parallel" "parallel" has_parallel
         ;;
     esac
-    case $group in test | containers)
+    case $group in all | test | slurm) want "GNU parallel" "parallel" has_parallel ;; esac
+    case $group in all | containers)
         # runc knows every layout of control groups, crun does not.
         want "Podman with runc" "podman runc" has_podman
         want "jq" "jq" command -v jq
         ;;
     esac
-    [ "$group" = test ] || return 0
+    case $group in all | test) ;; *) return 0 ;; esac
     want "Python with venv" "python3 python3-venv" has_venv
     want "Debian's libraries of Python" "python3-numpy python3-sklearn python3-numba python3-xgboost" has_libraries
     want "tmux" "tmux" command -v tmux

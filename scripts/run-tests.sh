@@ -8,14 +8,17 @@
 # be. Elsewhere it is only named.
 #
 # usage: scripts/run-tests.sh [quick]     quick: what a change is tried with in some minutes
-# ONLY is a pattern for the names of the suites to be run, such as rust-pure or 'numa-*'. COMMAND is
-# another build of the command to be packaged than the one that the tests have made.
+# ONLY is a pattern for the names of the suites to be run, such as rust-pure or 'numa-*'. Clusters and
+# guests have targets of their own; they are run where ONLY names them, with WHOLE=yes, and where
+# CI=true is set. COMMAND is another build of the command to be packaged than the one that the tests
+# have made.
 #
 # The load programs and the test programs must be built before (`make test` does that). The output
 # of each suite is kept below build/test-logs.
 set -u -o pipefail
 cd "$(dirname "$0")/.." || exit 1
 only=${ONLY:-*}
+[ "$only" = '*' ] && [ "${WHOLE:-}" != yes ] && [ "${CI:-}" != true ] || WHOLE=yes
 # Tests that run make are told nothing of the make around them.
 unset ONLY MAKEFLAGS MFLAGS MAKELEVEL
 export COMMAND=${COMMAND:-target/debug/numaestro}
@@ -40,13 +43,45 @@ wanted() {
 
 # suite NAME COMMAND...: a suite that hangs is a failed suite.
 suite() {
-    local name=$1 status counts skips begin=$SECONDS
-    shift
+    local name=$1
     names+=("$name")
     wanted "$name" || return 0
+    begin "$@" | tee "$logs/$name.log"
+    count "$name"
+}
+
+# side_by_side: the suites whose names and commands are read, one a line, at the same time. They wait
+# more than they compute, and measure nothing.
+side_by_side() {
+    local name command running=()
+    while read -r name command; do
+        names+=("$name")
+        wanted "$name" || continue
+        # shellcheck disable=SC2086 # Words of a command.
+        begin "$name" $command >"$logs/$name.log" &
+        running+=("$name")
+    done
+    wait
+    for name in "${running[@]}"; do
+        cat "$logs/$name.log"
+        count "$name"
+    done
+}
+
+# begin NAME COMMAND...: runs it; how it ended and how long it took is in $logs/NAME.end.
+begin() {
+    local name=$1 status begin=$SECONDS
+    shift
     echo "== $name: $*"
-    timeout --kill-after=10 "${SUITE_SECONDS_MAX:-1200}" "$@" </dev/null 2>&1 | tee "$logs/$name.log"
+    timeout --kill-after=10 "${SUITE_SECONDS_MAX:-1200}" "$@" </dev/null 2>&1
     status=$?
+    echo "$status $((SECONDS - begin))" >"$logs/$name.end"
+}
+
+# count NAME: adds up what a suite has said.
+count() {
+    local name=$1 status seconds counts skips
+    read -r status seconds <"$logs/$name.end"
     { read -r -a counts; mapfile -t skips; } < <(awk -f scripts/count-tests.awk "$logs/$name.log")
     [ ${#skips[@]} -eq 0 ] || printf "$name %s\\n" "${skips[@]}" >>"$logs/skips"
     # Not built, crashed or hung: the suite's own lines cannot tell.
@@ -54,18 +89,15 @@ suite() {
     [ "${counts[*]}" != "0 0 0" ] || { echo "FAILED $name: nothing was run"; counts[1]=1; }
     [ "$status" -eq 124 ] && echo "== $name took too long and was ended"
     passed=$((passed + counts[0])) failed=$((failed + counts[1])) skipped=$((skipped + counts[2]))
-    echo "== $name: ${counts[0]} passed, ${counts[1]} failed, ${counts[2]} skipped, in $((SECONDS - begin)) s"
+    echo "== $name: ${counts[0]} passed, ${counts[1]} failed, ${counts[2]} skipped, in $seconds s"
 }
 
-# rust_suite NAME WHICH CARGO-OPTIONS...: the test programs of the packages that start programs and
-# managers (WHICH is `processes`), or of all others (`pure`). Cargo is always asked for the whole
-# workspace, and runs each test program through scripts/test-runner.sh: other selections of packages
-# are other features of dependencies, for which it would compile nearly everything again.
+# rust_suite KIND: the test programs of one kind (scripts/test-runner.sh). Cargo is always asked for
+# the whole workspace: other selections of packages are other features of dependencies, for which it
+# would compile nearly everything again.
 rust_suite() {
-    local name=$1 which=$2
-    shift 2
-    NUMAESTRO_TESTS_OF=$which suite "$name" \
-        cargo test --config 'target."cfg(unix)".runner = "scripts/test-runner.sh"' --no-fail-fast "$@"
+    NUMAESTRO_TESTS_OF=$1 suite "rust-$1" \
+        cargo test --config 'target."cfg(unix)".runner = "scripts/test-runner.sh"' --no-fail-fast --workspace --lib --bins --tests
 }
 
 # The test programs of the crates without processes, as options of cargo. Of two crates that have one
@@ -92,6 +124,15 @@ guest() {
     SUITE_SECONDS_MAX=900 suite "$name" bash -c 'target/debug/numaestro-guest test "$@" || [ $? -eq 77 ]' guest "$@"
 }
 
+# A part of the guests with several NUMA nodes: the oddest machine, and homes and pages on four nodes.
+# `make test-numa` boots them all. Their programs are those that the tests of the package have made.
+# What is fetched before does not count as time of the suite.
+guests() {
+    ! wanted numa-odd numa-pages || guest/fetch.sh || true
+    guest numa-odd --numaestro "$COMMAND" --boot odd
+    guest numa-pages --numaestro "$COMMAND" --boot four --only pages-
+}
+
 # What a change is tried with: every unit test, and the tests of the crates without processes.
 quick() {
     suite counting scripts/test-counting.sh
@@ -104,31 +145,29 @@ quick() {
 whole() {
     suite counting scripts/test-counting.sh
     # Once, for all suites that need them; what is compiled does not count as time of a suite.
-    ! wanted rust-pure rust-doc fresh-cases rust-processes packaging wheel web numa-odd numa-pages ||
+    ! wanted rust-pure rust-doc fresh-cases rust-processes rust-clusters packaging wheel web numa-odd numa-pages ||
         cargo test --no-run --workspace || echo "== the tests do not build"
-    rust_suite rust-pure pure --workspace --lib --bins --tests
+    rust_suite pure
     suite rust-doc cargo test --no-fail-fast --workspace --doc
     # Other cases every time, for a minute. A round that fails prints the seed that repeats it.
     SUITE_SECONDS_MAX=600 suite fresh-cases scripts/fresh-cases.sh 60
-    SUITE_SECONDS_MAX=3000 rust_suite rust-processes processes --workspace --lib --bins --tests
-    # Installing and packaging.
-    suite packaging scripts/test-packaging.sh
-    suite wheel scripts/test-wheel.sh
-    suite web scripts/test-web.sh
+    SUITE_SECONDS_MAX=3000 rust_suite processes
+    [ "${WHOLE:-}" != yes ] || rust_suite clusters
+    # What is installed, the package for Python, the page.
+    side_by_side <<'SUITES'
+packaging scripts/test-packaging.sh
+wheel scripts/test-wheel.sh
+web scripts/test-web.sh
+SUITES
     # The protocol of the page, and the scheduler of whole teams, under every interleaving.
     ! wanted loom || loom cargo test --no-run || echo "== loom does not build"
     loom suite loom cargo test --no-fail-fast
-    # A part of the guests with several NUMA nodes: the oddest machine, and homes and pages on four
-    # nodes. `make test-numa` boots them all. Their programs are those that the tests of the package
-    # have made. What is fetched before does not count as time of the suite.
-    ! wanted numa-odd numa-pages || guest/fetch.sh || true
-    guest numa-odd --numaestro "$COMMAND" --boot odd
-    guest numa-pages --numaestro "$COMMAND" --boot four --only pages-
+    [ "${WHOLE:-}" != yes ] || guests
     # Some programs of the runtimes' own suites, others every time. A run that fails has printed the seed that repeats it.
     ! wanted suites || scripts/fetch-suites.sh || true
     suite suites cargo xtask suites --draw 60 --seconds 80 --alone-max 2 --command "$COMMAND"
     suite kernels make -s -C kernels check
-    suite client make -s -C client check
+    suite client make -s -j2 -O -C client check
 }
 
 # What went wrong, once more and in short: the reader of a long log looks at its end.
@@ -142,6 +181,8 @@ whole | quick) "${1-whole}" ;;
 *) sed -n 's/^# usage: //p' "$0" >&2; exit 64 ;;
 esac
 echo
+[ "${WHOLE:-}" = yes ] || [ "${1-}" = quick ] ||
+    echo "not run, with targets of their own: make test-slurm test-containers test-mpi test-numa"
 sed 's/^/skipped: /' "$logs/skips"
 unknown=$(scripts/check-skips.sh <"$logs/skips")
 allowed=$?

@@ -21,13 +21,17 @@ counted() { awk -f scripts/count-tests.awk | tr '\n' '|'; }
 # What may not be of the skips $2, with the list $1.
 not_allowed() { printf '%s\n' "$1" >"$scratch/list"; printf '%s\n' "$2" | scripts/check-skips.sh "$scratch/list"; echo "$?"; }
 
-# Who runs the test programs of package $1.
+# Who runs the test program $2 of package $1.
 runs() {
     local which
-    for which in pure processes; do NUMAESTRO_TESTS_OF=$which CARGO_PKG_NAME=$1 scripts/test-runner.sh echo $which; done | tr '\n' ' '
+    ln -sf "$(type -P echo)" "$scratch/$2-0123456789abcdef"
+    for which in pure processes clusters; do
+        NUMAESTRO_TESTS_OF=$which CARGO_PKG_NAME=$1 scripts/test-runner.sh "$scratch/$2-0123456789abcdef" $which
+    done | tr '\n' ' '
 }
-expect "a test program of a pure crate runs once" 'pure ' "$(runs numaestro-sim)"
-expect "a test program that starts others runs once" 'processes ' "$(runs numaestro)"
+expect "a test program of a pure crate runs once" 'pure ' "$(runs numaestro-sim chaos)"
+expect "a test program that starts others runs once" 'processes ' "$(runs numaestro exec)"
+expect "a test program that needs a cluster runs once" 'clusters ' "$(runs numaestro slurm)"
 # How many tests of package $1 run at the same time; $2 was asked for.
 at_once() {
     local which

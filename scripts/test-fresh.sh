@@ -120,10 +120,10 @@ everything() {
 }
 nothing_is_left() { everything >/run/after && diff /run/before /run/after; }
 
-# uses PREFIX COMMAND RUNS: what is done with an installed copy.
+# uses PREFIX COMMAND NAME: what is done with an installed copy.
 uses() {
     local prefix=$1 command=$2
-    check "$3_demo" shows "cd /; $command demo --runs $4"
+    check "$3_demo" shows "cd /; $command demo --runs 1"
     check "$3_doctor" doctor_is_content "cd /; $command"
     check "$3_run" manages "$command"
     check "$3_scenarios" scenarios_run "$command" "$prefix"
@@ -141,13 +141,13 @@ session() {
     typed "target/release/numaestro stop || true" >/run/log 2>&1
     everything >/run/before
     if check make_install typed "$(as_root make install)"; then
-        uses /usr/local numaestro installed 3
+        uses /usr/local numaestro installed
         check make_uninstall typed "$(as_root make uninstall)"
         check nothing_is_left nothing_is_left
     fi
     [ "$who" = root ] && return
     if check make_install_home typed 'make install PREFIX=$HOME/.local'; then
-        uses "$(home_of_newcomer)/.local" '$HOME/.local/bin/numaestro' home 1
+        uses "$(home_of_newcomer)/.local" '$HOME/.local/bin/numaestro' home
         check make_uninstall_home typed 'make uninstall PREFIX=$HOME/.local'
         check nothing_is_left_home nothing_is_left
     fi

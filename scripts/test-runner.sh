@@ -1,7 +1,7 @@
 #!/bin/sh
-# Cargo's runner for tests: runs a test program if its package is one of those that
-# NUMAESTRO_TESTS_OF asks for. `processes`: those that start programs and managers. `pure`: all
-# others. Each program is in exactly one of the two.
+# Cargo's runner for tests: runs a test program if it is of the kind that NUMAESTRO_TESTS_OF asks
+# for. `clusters`: those that need Slurm, containers or MPI. `processes`: the others that start
+# programs and managers. `pure`: all others. Each program is of exactly one kind.
 #
 # usage: scripts/test-runner.sh PROGRAM ARGUMENTS...        CARGO_PKG_NAME is its package
 processors=$(nproc)
@@ -13,6 +13,7 @@ numaestro-host) kind=processes threads=1 ;;
 numaestro-daemon | numaestro) kind=processes threads=$processors ;;
 *) kind=pure threads=$processors ;;
 esac
-[ "${NUMAESTRO_TESTS_OF:?pure or processes}" = "$kind" ] || exit 0
+case $1 in */slurm-* | */containers-* | */mpi-*) kind=clusters ;; esac
+[ "${NUMAESTRO_TESTS_OF:?pure, processes or clusters}" = "$kind" ] || exit 0
 export RUST_TEST_THREADS="${RUST_TEST_THREADS:-$threads}"
 exec "$@"

@@ -1,7 +1,6 @@
 //! A Slurm cluster that ends with its test and leaves nothing behind, also when the test is killed.
 
-use crate::user::{User, text, turn};
-use numaestro_skip::machine::Held;
+use crate::user::{User, text};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -13,8 +12,6 @@ pub struct Cluster {
     /// A user, whose directory all nodes share.
     pub user: User,
     dir: PathBuf,
-    /// Each has the machine for itself; goes when the cluster has ended.
-    _turn: Held,
 }
 
 fn script() -> PathBuf {
@@ -29,10 +26,9 @@ impl Cluster {
 
     /// The same with further options of the script.
     pub fn start_with(options: impl FnOnce(&User) -> Vec<String>) -> Result<Self, String> {
-        let turn = turn();
         let user = User::new();
         let options = options(&user);
-        let cluster = Self { dir: user.path("slurm"), user, _turn: turn };
+        let cluster = Self { dir: user.path("slurm"), user };
         let own = std::process::id().to_string();
         let words: Vec<&str> = ["--with", &own].into_iter().chain(options.iter().map(String::as_str)).collect();
         let output = cluster.script("start", &words);

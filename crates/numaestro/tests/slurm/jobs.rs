@@ -1,7 +1,7 @@
 //! Jobs whose tasks are managed, by Slurm's task prolog.
 
 use crate::cluster::Cluster;
-use crate::user::{User, json, start, text, until};
+use crate::user::{User, json, start, text, turn, until};
 use numaestro_skip::skip;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -33,6 +33,7 @@ fn task(cluster: &Cluster, reps: &str) -> Command {
 
 #[test]
 fn tasks_on_one_node_share_it_and_run_without_a_manager_too() {
+    let _turn = turn();
     if !kernel().exists() {
         skip!("the load programs are not built: make kernels");
     }

@@ -8,7 +8,7 @@
 
 use crate::cluster::Cluster;
 use crate::plugin::{apps, jobs, kernel, manager};
-use crate::user::{Mortal, text, until};
+use crate::user::{Mortal, text, turn, until};
 use numaestro_skip::skip;
 use rustix::process::{Pid, Signal, kill_process};
 use std::time::{Duration, Instant};
@@ -66,6 +66,7 @@ fn job_of(app: &serde_json::Value) -> &str {
 
 #[test]
 fn whoever_dies_in_whatever_order_the_other_job_goes_on() {
+    let _turn = turn();
     let Some(sor) = kernel("sor") else { skip!("the load programs are not built: make kernels") };
     let cluster = match Cluster::with_plugin(2, "default=on", &["--set", "SlurmdTimeout=30"]) {
         Ok(cluster) => cluster,

@@ -3,7 +3,7 @@
 
 use crate::cluster::Cluster;
 use crate::plugin::kernel;
-use crate::user::{Mortal, json, start, text, until};
+use crate::user::{Mortal, json, start, text, turn, until};
 use numaestro_skip::skip;
 use serde_json::Value;
 use std::os::unix::fs::PermissionsExt;
@@ -29,6 +29,7 @@ fn open(path: &Path) {
 
 #[test]
 fn users_of_different_jobs_see_and_steer_their_own_only() {
+    let _turn = turn();
     if std::fs::metadata("/proc/self").map(|own| std::os::unix::fs::MetadataExt::uid(&own)).ok() != Some(0) {
         skip!("only root can be three users");
     }

@@ -2,7 +2,7 @@
 //! then, and that a job runs where there is no manager, or one that hangs.
 
 use crate::cluster::Cluster;
-use crate::user::{Mortal, User, json, kill, start, text, until};
+use crate::user::{Mortal, User, json, kill, start, text, turn, until};
 use numaestro_skip::skip;
 use serde_json::Value;
 use std::path::Path;
@@ -64,6 +64,7 @@ fn mistakes_are_refused_when_a_job_is_submitted() {
 
 #[test]
 fn jobs_are_registered_with_their_steps_their_policy_and_their_range() {
+    let _turn = turn();
     let Some(sor) = kernel("sor") else { skip!("the load programs are not built: make kernels") };
     let cluster = match Cluster::with_plugin(2, "", &[]) {
         Ok(cluster) => cluster,
@@ -158,8 +159,9 @@ fn options_reach_the_steps_of_a_job_and_a_step_may_stay_outside() {
         let file = user.path("said");
         let output = format!("--output={}", file.display());
         let wrap = format!("--wrap={script}");
-        let words = ["--parsable", "--wait", option, &output, &wrap];
-        cluster.slurm("sbatch", &words);
+        let job = cluster.slurm("sbatch", &["--parsable", option, &output, &wrap]);
+        // sbatch's own --wait looks every few seconds.
+        until("the job's end", || !cluster.jobs().contains(&job.trim().to_owned()));
         std::fs::read_to_string(file).expect("the output")
     };
     let is_there = "printenv NUMAESTRO_ATTACH || echo none";
@@ -192,6 +194,7 @@ fn a_minimum_above_the_allocation_is_said_where_the_job_runs() {
 
 #[test]
 fn without_a_manager_and_with_one_that_hangs_jobs_run_as_usual() {
+    let _turn = turn();
     let cluster = match Cluster::with_plugin(1, "", &[]) {
         Ok(cluster) => cluster,
         Err(reason) => skip!("{reason}"),

@@ -3,7 +3,7 @@
 
 use crate::cluster::Cluster;
 use crate::plugin::{apps, jobs, manager};
-use crate::user::{json, text, until};
+use crate::user::{json, text, turn, until};
 use numaestro_skip::skip;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -20,6 +20,7 @@ fn step(cluster: &Cluster, ranks: &str, options: &[&str]) -> Command {
 
 #[test]
 fn ranks_of_a_step_are_applications_of_its_tasks_and_lend() {
+    let _turn = turn();
     let ranks = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../build/tests/openmpi/ranks");
     if !ranks.exists() {
         skip!("the test programs of Open MPI are not built: make test-programs");
