@@ -89,56 +89,97 @@ void nm_whole_narrow(const struct nm_cpuset *set, bool own_memory, bool process)
         whole = *set;
 }
 
-static bool is_in(const void *caller, const char *const *names, size_t count)
+/* What an object's name says of the code in it. */
+enum {
+    IS_LIBOMP = 1,
+    IS_LIBGOMP = 2,
+    SIZES_ITSELF = 4,
+    SPINS = 8,
+    SIZES_BY_MACHINE = 16,
+};
+
+static unsigned kinds_of_file(const char *path)
 {
-    const char *name = NULL;
-    if (!nm_object_of((uintptr_t)caller, &name) || !name)
-        return false;
-    const char *file = strrchr(name, '/');
-    file = file ? file + 1 : name;
-    for (size_t i = 0; i < count; i++)
-        if (strstr(file, names[i]))
-            return true;
-    return false;
+    static const struct {
+        const char *name;
+        unsigned kinds;
+    } known[] = {
+        {"libomp", IS_LIBOMP | SIZES_ITSELF},
+        {"libiomp5", IS_LIBOMP | SIZES_ITSELF},
+        {"libgomp", IS_LIBGOMP | SIZES_ITSELF},
+        {"libblis", SIZES_ITSELF},
+        {"libmkl", SIZES_ITSELF},
+        {"mkl_", SIZES_ITSELF},
+        {"libtbb", SIZES_ITSELF},
+        {"openblas", SPINS},
+        {"libblas", SPINS},
+        {"onnxruntime", SPINS},
+        {"libstdc++", SIZES_BY_MACHINE},
+        {"libc++.so", SIZES_BY_MACHINE},
+        {"python", SIZES_BY_MACHINE},
+    };
+    const char *file = strrchr(path, '/');
+    file = file ? file + 1 : path;
+    unsigned kinds = 0;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strstr(file, known[i].name))
+            kinds |= known[i].kinds;
+    return kinds;
+}
+
+/* The loader looks at all names of an object before it says whose code is at an address, and libomp
+ * asks about masks whenever a team grows. So answers are kept: address << KIND_BITS | kinds. */
+#define KIND_BITS 8
+#define CALLER_BITS 8
+static _Atomic uint64_t callers[1u << CALLER_BITS];
+
+void nm_affinity_flush(void)
+{
+    for (unsigned i = 0; i < 1u << CALLER_BITS; i++)
+        callers[i] = 0;
+}
+
+static unsigned kinds_of(const void *caller)
+{
+    uint64_t address = (uintptr_t)caller;
+    _Atomic uint64_t *kept = &callers[address * 0x9e3779b97f4a7c15ull >> (64 - CALLER_BITS)];
+    uint64_t found = atomic_load_explicit(kept, memory_order_relaxed);
+    if (NM_LIKELY(found >> KIND_BITS == address))
+        return found & ((1u << KIND_BITS) - 1);
+    const char *path = NULL;
+    unsigned kinds = nm_object_of(address, &path) && path ? kinds_of_file(path) : 0;
+    if (address << KIND_BITS >> KIND_BITS == address)
+        atomic_store_explicit(kept, address << KIND_BITS | kinds, memory_order_relaxed);
+    return kinds;
 }
 
 static bool sizes_itself(const void *caller)
 {
-    static const char *const names[] = {"libgomp", "libblis", "libmkl", "mkl_", "libtbb", "libomp", "libiomp5"};
-    return is_in(caller, names, sizeof names / sizeof *names);
-}
-
-static bool spins(const void *caller)
-{
-    static const char *const names[] = {"openblas", "libblas", "onnxruntime"};
-    return is_in(caller, names, sizeof names / sizeof *names);
+    return kinds_of(caller) & SIZES_ITSELF;
 }
 
 /* The code there may be a pool of threads that do not spin while they wait. */
 bool nm_is_pool(const void *caller)
 {
-    return !nm_is_own((uintptr_t)caller) && !sizes_itself(caller) && !spins(caller);
+    return !nm_is_own((uintptr_t)caller) && !(kinds_of(caller) & (SIZES_ITSELF | SPINS));
 }
 
 /* It sizes pools by the processors that are online: std::thread::hardware_concurrency() and
  * os.cpu_count(). */
 bool nm_sizes_by_machine(const void *caller)
 {
-    static const char *const names[] = {"libstdc++", "libc++.so", "python"};
-    return is_in(caller, names, sizeof names / sizeof *names);
+    return kinds_of(caller) & SIZES_BY_MACHINE;
 }
 
 bool nm_is_libomp(const void *caller)
 {
-    static const char *const names[] = {"libomp", "libiomp5"};
-    return load_whole() && is_in(caller, names, sizeof names / sizeof *names);
+    return load_whole() && kinds_of(caller) & IS_LIBOMP;
 }
 
 /* The same for every OpenMP runtime. */
 bool nm_is_openmp(const void *caller)
 {
-    static const char *const names[] = {"libgomp", "libomp", "libiomp5"};
-    return load_whole() && is_in(caller, names, sizeof names / sizeof *names);
+    return load_whole() && kinds_of(caller) & (IS_LIBOMP | IS_LIBGOMP);
 }
 
 static void fill_whole(size_t bytes, void *mask)

@@ -120,7 +120,7 @@ bool nm_gomp_run(struct nm_pass *pass, uint32_t flags)
 {
     struct nm_runtime *runtime = pass->runtime;
     if (!nm_whole_holds(runtime, pass->members, flags) &&
-        (!nm_whole_may_open() || !open_team(runtime, pass->members, flags)))
+        (!nm_whole_may_open(pass) || !open_team(runtime, pass->members, flags)))
         return false;
     nm_whole_run(pass);
     return true;

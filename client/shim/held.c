@@ -4,9 +4,11 @@
  * The state of the held team belongs to the primary root thread. State that other threads may read
  * is atomic.
  */
+#include "../fold/kernel.h"
 #include "whole.h"
 
 #include <pthread.h>
+#include <time.h>
 
 static _Atomic bool settings_changed;
 
@@ -17,8 +19,9 @@ static struct held {
     struct nm_runtime *runtime;
     uint32_t members, flags;
     void (*enter)(bool); /* the runtime's state for inside or outside of a region */
-    struct nm_settings settings; /* with which it was opened */
+    struct nm_settings settings; /* of sequential code, when its latest region began */
 } held;
+static uint32_t schedules; /* schedules that a held team was to take over */
 
 void nm_whole_settings(void)
 {
@@ -42,13 +45,39 @@ bool nm_settings_differ(const struct nm_settings *a, const struct nm_settings *b
            a->chunk != b->chunk;
 }
 
-/* Whether the settings are others than those with which the held team was opened. A program that
+/* A schedule is the one setting that programs change between small regions, and in libgomp one that
+ * each member has for itself; libomp's is its team's. False: other settings differ, too, or the
+ * runtime does not answer with the schedule that it was given. */
+static bool takes_schedule(const struct nm_settings *now)
+{
+    struct nm_settings wanted = held.settings, inside;
+    wanted.kind = now->kind;
+    wanted.chunk = now->chunk;
+    if (nm_settings_differ(&wanted, now) || held.runtime->kmp || !held.runtime->set_schedule)
+        return false;
+    held.enter(true);
+    held.runtime->set_schedule(wanted.kind, wanted.chunk);
+    nm_settings_read(held.runtime, &inside);
+    held.enter(false);
+    if (inside.kind != wanted.kind || inside.chunk != wanted.chunk)
+        return false;
+    held.settings = wanted;
+    schedules++;
+    return true;
+}
+
+/* Whether the members have the settings of sequential code, or can take them over. A program that
  * got their functions from the runtime itself sets them without our notice. */
-static bool settings_are_others(void)
+static bool settings_agree(void)
 {
     struct nm_settings now;
     nm_settings_read(held.runtime, &now);
-    return nm_settings_differ(&now, &held.settings);
+    return NM_LIKELY(!nm_settings_differ(&now, &held.settings)) || takes_schedule(&now);
+}
+
+bool nm_whole_compares(const struct nm_runtime *runtime)
+{
+    return nm_whole_is_held() && held.runtime == runtime && !runtime->kmp && !held.inside && nm_self.root == NM_PRIMARY;
 }
 
 bool nm_whole_holds(struct nm_runtime *runtime, uint32_t members, uint32_t flags)
@@ -56,7 +85,7 @@ bool nm_whole_holds(struct nm_runtime *runtime, uint32_t members, uint32_t flags
     if (!nm_whole_is_held())
         return false;
     if (held.runtime == runtime && held.members == members && held.flags == flags && !settings_changed && !nm_whole_is_refused() &&
-        NM_LIKELY(!settings_are_others()))
+        NM_LIKELY(settings_agree()))
         return true;
     nm_whole_dissolve();
     return false;
@@ -101,18 +130,26 @@ static void dissolve_at_thread_end(void)
 #define DOUBLINGS 8u
 
 static struct {
-    uint64_t opened_ns;
+    uint64_t opened_ns; /* by the root's processor time: others may use its processor */
     uint32_t regions; /* since then */
     uint32_t doublings, rest;
 } lives; /* of held teams; root */
 
-bool nm_whole_may_open(void)
+static uint64_t used_ns(void)
 {
+    struct timespec t = {0, 0};
+    nm_raw(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, (long)&t, 0, 0);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+bool nm_whole_may_open(struct nm_pass *pass)
+{
+    pass->rests = true;
     if (NM_UNLIKELY(lives.rest > 0)) {
         lives.rest--;
         return false;
     }
-    uint64_t now = nm_now_ns();
+    uint64_t now = used_ns();
     if (lives.opened_ns != 0) {
         if (lives.regions < FEW_REGIONS && now - lives.opened_ns < SOON_NS) {
             lives.opened_ns = 0; /* the next try is judged by itself */
@@ -124,6 +161,7 @@ bool nm_whole_may_open(void)
     }
     lives.opened_ns = now;
     lives.regions = 0;
+    pass->rests = false;
     return true;
 }
 
@@ -148,6 +186,8 @@ bool nm_whole_open(struct nm_runtime *runtime, uint32_t members, uint32_t flags,
     nm_watch_count(true);
     return true;
 }
+
+static __thread uint32_t taken __attribute__((tls_model("initial-exec"))); /* of `schedules`, by this member */
 
 static void run_tasks(void *argument)
 {
@@ -174,9 +214,17 @@ static __attribute__((noinline)) void run_watched(struct nm_pass *pass, uint32_t
         nm_whole_settings();
 }
 
+static __attribute__((noinline)) void take_schedule(void)
+{
+    taken = schedules;
+    held.runtime->set_schedule(held.settings.kind, held.settings.chunk);
+}
+
 static bool held_member(void *argument, struct nm_context *me)
 {
     struct nm_pass *pass = argument;
+    if (NM_UNLIKELY(taken != schedules))
+        take_schedule();
     struct nm_member *member = &nm_member;
     bool real = pass->begins_real;
     *member = (struct nm_member){.pass = pass, .real = real, .joined = true};

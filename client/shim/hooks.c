@@ -109,6 +109,7 @@ SHIM_EXPORT int dlclose(void *handle)
     if (before != after) {
         nm_regions_flush();
         nm_runtimes_flush();
+        nm_affinity_flush();
         nm_mpi_flush();
     }
     return result;

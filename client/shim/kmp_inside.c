@@ -161,7 +161,7 @@ bool nm_kmp_run(struct nm_pass *pass)
     struct nm_runtime *runtime = pass->runtime;
     if (!nm_kmp_ready(runtime))
         return false;
-    if (!nm_whole_holds(runtime, pass->members, 0) && (!nm_whole_may_open() || !open_team(runtime, pass->members)))
+    if (!nm_whole_holds(runtime, pass->members, 0) && (!nm_whole_may_open(pass) || !open_team(runtime, pass->members)))
         return false;
     nm_whole_run(pass);
     if (NM_UNLIKELY(settings_inside))

@@ -125,7 +125,7 @@ __attribute__((visibility("hidden"), used)) void *nm_kmp_resolve(struct nm_slot 
         nm_kmp_settings();
         if (slot == &nm_slot_kmp_set_defaults)
             nm_kmp_leave_loops(runtime);
-    } else if (slot->sets) {
+    } else if (slot->sets && !(nm_whole_compares(runtime) && strncmp(slot->name, "omp_set_schedule", 16) == 0)) {
         nm_whole_settings();
         nm_whole_dissolve();
         if (strncmp(slot->name, "omp_display_env", 15) == 0)

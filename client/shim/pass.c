@@ -43,6 +43,9 @@ static uint32_t count_from_here(struct nm_member *member, const struct nm_pass *
     return nm_count_for_root();
 }
 
+/* To fold a team in the middle of a region costs as much as to open one that is held. */
+#define MANY_BARRIERS 64u
+
 /* The root has come to a barrier: decides whether the next one is folded. */
 void nm_pass_look(struct nm_member *member, struct nm_pass *pass)
 {
@@ -51,6 +54,8 @@ void nm_pass_look(struct nm_member *member, struct nm_pass *pass)
     if (NM_LIKELY(fold != member->real) || number <= pass->change_at || pass->recalled_at)
         return;
     if (fold) {
+        if (pass->rests && number < MANY_BARRIERS)
+            return;
         /* Which thread differs is not known before a team is opened. */
         if (nm_whole_refused(pass->region, pass->members) || pass->region->fold.rest > 0 ||
             (!member->joined && nm_whole_has_differing()))

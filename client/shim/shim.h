@@ -300,6 +300,7 @@ bool nm_is_libomp(const void *caller); /* the code there is libomp's, and the us
 bool nm_is_openmp(const void *caller); /* the same for libgomp too */
 bool nm_is_whole(size_t bytes, const void *mask);
 long nm_affinity_whole(size_t bytes, void *mask);
+void nm_affinity_flush(void); /* code has been unloaded */
 
 bool nm_is_pool(const void *caller);
 bool nm_sizes_by_machine(const void *caller);

@@ -29,6 +29,7 @@ struct nm_pass {
     bool held;                  /* its team is held open */
     bool begins_real;           /* its constructs are the runtime's at first */
     bool to_real;               /* the change is to the runtime's constructs */
+    bool rests;                 /* opening teams does not pay at present */
     _Atomic uint32_t change_at; /* number of a barrier, 0 = no change so far */
     _Atomic uint32_t recalled_at; /* number of the barrier whose meeting is recalled, 0 = none */
     void (*body)(struct nm_pass *, uint32_t number); /* the program's region, for one member */
@@ -75,13 +76,13 @@ void nm_whole_more_loaded(void);
 /* Runs the body in a member of a pass whose region the runtime runs. */
 void nm_pass_member(struct nm_pass *pass, uint32_t number);
 
-/* Whether it is worth while to open a team to be held; called before each opening. */
-bool nm_whole_may_open(void);
+/* Whether it is worth while to open a team to be held for this pass; called before each opening. */
+bool nm_whole_may_open(struct nm_pass *pass);
 /* Opens the team that is to be held; `enter` as in nm_fold_open. Root, in sequential code. */
 bool nm_whole_open(struct nm_runtime *runtime, uint32_t members, uint32_t flags, void (*enter)(void *), void *argument,
                    void (*inside)(bool));
 /* Whether the held team is one like this. A different one is dissolved, and so is one whose
- * settings are old. */
+ * members cannot take the present settings over. */
 bool nm_whole_holds(struct nm_runtime *runtime, uint32_t members, uint32_t flags);
 void nm_whole_run(struct nm_pass *pass);
 /* Called before anything that needs the runtime to itself. Does nothing inside a region of the held
@@ -98,6 +99,9 @@ void nm_settings_read(const struct nm_runtime *runtime, struct nm_settings *sett
 bool nm_settings_differ(const struct nm_settings *a, const struct nm_settings *b);
 /* The program has changed a setting that the members of a team take over when the team begins. */
 void nm_whole_settings(void);
+/* The caller is the root in sequential code while a team of this runtime, a libgomp, is held: a
+ * schedule that it sets is seen when the next region begins. */
+bool nm_whole_compares(const struct nm_runtime *runtime);
 extern _Atomic bool nm_whole_open_now __attribute__((visibility("hidden")));
 static inline bool nm_whole_is_held(void)
 {

@@ -1,13 +1,17 @@
 /* passes.c - counts how often a held team is dissolved in a program whose folded regions alternate
- * with regions of one thread.
+ * with regions of one thread, with changes of the schedule, or with regions of another size.
  *
- *     passes MEMBERS REPETITIONS      a manager's part; starts itself as the program
+ *     passes alone|schedules|right|sizes MEMBERS REPETITIONS      a manager's part; starts itself as the program
  *
  * The program has one processor, so its teams are folded. Regions of one thread come in each form
  * that a program has for them: an `if` clause that is false, num_threads(1), combined constructs,
  * regions in regions. None of them may dissolve the team. A nested region of several threads does,
- * and the code around it must not notice. The code is 1 if the team was opened more or fewer times,
- * or if a result is wrong. PASSES_PRELOAD names the shim, NUMAESTRO_ATTACH a path for the socket.
+ * and the code around it must not notice. A schedule that sequential code sets does not dissolve
+ * the team, and each member has it; one that members set ends with their region, and may. `right`
+ * is `schedules` for libomp, whose team may be dissolved at any time. With `sizes` a team fits one
+ * region only: nearly all are left to the kernel, from beginning to end. The code is 1 if the team
+ * was opened more or fewer times, or if a result is wrong. PASSES_PRELOAD names the shim,
+ * NUMAESTRO_ATTACH a path for the socket.
  */
 #include "manager.h"
 
@@ -16,9 +20,10 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 
-enum { NESTS_EVERY = 50, SETTLES_MOST = 4 };
+enum { NESTS_EVERY = 50, SETTLES_MOST = 4, SELDOM = 20 };
 
 static long wrong;
 
@@ -119,7 +124,46 @@ static void with_team(int no)
     expect(omp_get_max_threads() == 5 && omp_get_level() == 0, "the settings after a region of one thread");
 }
 
-static int program(int members, int repetitions)
+static int takes_turns(int i, int chunk, int size)
+{
+    return i / chunk % size;
+}
+
+/* Sequential code does not ask for the schedule: libomp would look at its team. */
+static void schedules(int members, int repetitions)
+{
+    static const omp_sched_t kinds[] = {omp_sched_static, omp_sched_dynamic, omp_sched_guided};
+    for (int r = 0; r < repetitions; r++) {
+        int chunk = 1 + r % 7, others = 0, away = 0, done = 0;
+        omp_sched_t kind = kinds[r % 3];
+        omp_set_schedule(kind, chunk);
+#pragma omp parallel num_threads(members) reduction(+ : others, away, done)
+        {
+            omp_sched_t now;
+            int now_chunk;
+            omp_get_schedule(&now, &now_chunk);
+            others += now != kind || now_chunk != chunk;
+#pragma omp for schedule(runtime)
+            for (int i = 0; i < 100; i++) {
+                done++;
+                away += kind == omp_sched_static && takes_turns(i, chunk, members) != omp_get_thread_num();
+            }
+            if (r % NESTS_EVERY == NESTS_EVERY - 1)
+                omp_set_schedule(omp_sched_guided, 50 + omp_get_thread_num());
+        }
+        expect(others == 0, "the schedule that members have");
+        expect(done == 100 && away == 0, "who executes a loop");
+    }
+}
+
+/* Regions of two sizes by turns, each with barriers. */
+static void sizes(int members, int repetitions)
+{
+    for (int r = 0; r < repetitions; r++)
+        whole(r % 2 ? members : members + 1);
+}
+
+static void alone(int members, int repetitions)
 {
     int no = getenv("PASSES_NEVER") != NULL;
     omp_set_num_threads(5);
@@ -135,6 +179,16 @@ static int program(int members, int repetitions)
         if (r % NESTS_EVERY == NESTS_EVERY - 1)
             with_team(no);
     }
+}
+
+static int program(const char *what, int members, int repetitions)
+{
+    if (!strcmp(what, "alone"))
+        alone(members, repetitions);
+    else if (!strcmp(what, "sizes"))
+        sizes(members, repetitions);
+    else
+        schedules(members, repetitions);
     usleep(200000); /* the helper thread writes the counts into the page */
     return wrong == 0 ? 0 : 1;
 }
@@ -142,11 +196,11 @@ static int program(int members, int repetitions)
 int main(int argc, char **argv)
 {
     const char *path = getenv("NUMAESTRO_ATTACH"), *preload = getenv("PASSES_PRELOAD");
-    int members = argc == 3 ? atoi(argv[1]) : 0, repetitions = argc == 3 ? atoi(argv[2]) : 0;
+    int members = argc == 4 ? atoi(argv[2]) : 0, repetitions = argc == 4 ? atoi(argv[3]) : 0;
     if (members < 2 || repetitions < NESTS_EVERY || !path)
         return 2;
     if (!preload)
-        return program(members, repetitions);
+        return program(argv[1], members, repetitions);
     uint64_t set = processors(1);
     int listener = listen_at(path);
     if (listener < 0 || !set)
@@ -173,9 +227,13 @@ int main(int argc, char **argv)
     }
     unlink(path);
     /* Each nested team dissolves the held one, and the settling of the first regions may, too. */
-    uint32_t opened = page ? page->fold.opened : 0, teams = (uint32_t)(repetitions / NESTS_EVERY);
-    bool good = WIFEXITED(status) && WEXITSTATUS(status) == 0 && opened >= teams && opened <= teams + SETTLES_MOST;
-    printf("%s passes: the team of %d was opened %u times in %d folded regions, with %u nested teams between them\n",
-           good ? "ok" : "FAILED", members, opened, repetitions, teams);
+    uint32_t opened = page ? page->fold.opened : 0, least = (uint32_t)(repetitions / NESTS_EVERY), most = least + SETTLES_MOST;
+    if (!strcmp(argv[1], "right"))
+        least = 1, most = UINT32_MAX;
+    if (!strcmp(argv[1], "sizes"))
+        least = 1, most = (uint32_t)repetitions / SELDOM;
+    bool good = WIFEXITED(status) && WEXITSTATUS(status) == 0 && opened >= least && opened <= most;
+    printf("%s passes %s: the team of %d was opened %u times in %d folded regions\n", good ? "ok" : "FAILED", argv[1], members,
+           opened, repetitions);
     return good ? 0 : 1;
 }
