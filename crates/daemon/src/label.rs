@@ -45,7 +45,9 @@ mod tests {
 
     #[test]
     fn what_is_not_seen_is_shown() {
-        for c in "\u{1b}\n\u{9b}\u{ad}\u{61c}\u{200b}\u{200f}\u{2028}\u{2029}\u{202e}\u{2066}\u{2069}\u{feff}\u{e0041}".chars() {
+        for c in "\u{1b}\n\u{9b}\u{ad}\u{61c}\u{200b}\u{200f}\u{2028}\u{2029}\u{202e}\u{2066}\u{2069}\u{feff}\u{e0041}"
+            .chars()
+        {
             assert_eq!(label(&format!("a{c}b")), "a?b", "{c:?}");
         }
         let plain = "Lösung-3.x_日本 é😀 ق";

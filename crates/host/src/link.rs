@@ -28,8 +28,8 @@ pub(crate) fn is_held_by(socket: BorrowedFd<'_>, pid: u32) -> bool {
     let Some(inode) = other_end(socket) else { return false };
     let wanted = format!("socket:[{inode}]");
     let mut threads = procfs::threads(pid).unwrap_or_default();
-    // A thread may have descriptors of its own. Most processes have one table, and what speaks for a
-    // whole program is one of its youngest threads.
+    // A thread may have descriptors of its own, like the one that speaks for a whole program: that
+    // is one of the youngest.
     threads.sort_unstable_by_key(|tid| (*tid != pid, std::cmp::Reverse(*tid)));
     let links = threads.iter().filter_map(|tid| fs::read_dir(format!("/proc/{pid}/task/{tid}/fd")).ok());
     let links = links.flatten().flatten().take(LOOKS_MAX);

@@ -54,10 +54,11 @@ impl PidFd {
     }
 
     /// The same by the number. Whoever had it before the connection was made has made the
-    /// connection, and whoever holds the other end has not come later either.
+    /// connection, and whoever holds the other end has not come later either. Start times are whole
+    /// ticks; the kernel gives no number twice in so short a time.
     fn by_number(socket: BorrowedFd<'_>, pid: u32, after_ns: u64) -> Result<Self, HostError> {
         let handle = Self::open(pid)?;
-        let had_it_before = (handle.start_time + 1) * procfs::tick_ns() <= after_ns;
+        let had_it_before = handle.start_time * procfs::tick_ns() <= after_ns;
         // Looked at last: what was found out about the number is true of the process then.
         if (had_it_before || link::is_held_by(socket, pid)) && !handle.has_ended() {
             return Ok(handle);
@@ -143,6 +144,7 @@ mod tests {
     fn a_successor_is_not_taken_for_the_peer() {
         let (here, _there) = UnixStream::pair().unwrap();
         let now = boot_ns();
+        std::thread::sleep(std::time::Duration::from_nanos(2 * procfs::tick_ns()));
         let mut successor = std::process::Command::new("sleep").arg("100").spawn().unwrap();
         let by_number = |pid, after_ns| PidFd::by_number(here.as_fd(), pid, after_ns);
         // It has begun after the connection was made, and does not hold it.
@@ -151,7 +153,6 @@ mod tests {
         let holds = link::is_held_by(here.as_fd(), std::process::id());
         assert_eq!(by_number(std::process::id(), 0).is_ok(), holds);
         // It had the number already when nobody had connected yet.
-        std::thread::sleep(std::time::Duration::from_nanos(2 * procfs::tick_ns()));
         assert!(by_number(successor.id(), boot_ns()).is_ok());
         successor.kill().unwrap();
         assert!(PidFd::of_peer(here.as_fd(), std::process::id(), 0).is_ok());

@@ -110,8 +110,11 @@ fn they_have_all_processors_and_count_for_nobody() {
         let inner = find(around.pid(), &program).expect("lives");
         assert_eq!(mask(inner), whole, "{words:?}");
         assert!(app(inner).is_none(), "{words:?}");
-        rustix::process::kill_process(rustix::process::Pid::from_raw(inner.cast_signed()).expect("not 0"), Signal::KILL)
-            .expect("lives");
+        rustix::process::kill_process(
+            rustix::process::Pid::from_raw(inner.cast_signed()).expect("not 0"),
+            Signal::KILL,
+        )
+        .expect("lives");
         around.end();
     }
     end(other);

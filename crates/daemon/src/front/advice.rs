@@ -57,13 +57,7 @@ impl Front {
     }
 
     /// Says what `run` with these options would get, or why it would be refused.
-    fn advice(
-        &mut self,
-        number: u64,
-        who: Who,
-        options: &Options,
-        shell: &mut Shell,
-    ) -> Result<Advice, Refusal> {
+    fn advice(&mut self, number: u64, who: Who, options: &Options, shell: &mut Shell) -> Result<Advice, Refusal> {
         let peer = self.live(number)?;
         self.may_start(who, &peer, options, shell)?;
         let party = self.user_of(peer.uid(), peer.pid(), shell).party;

@@ -86,12 +86,7 @@ impl Front {
 
     /// The greeting process is an application with a page afterwards, and the engine knows the
     /// process's findings about itself.
-    fn attach_process(
-        &mut self,
-        peer: LivePeer,
-        greeting: &Greeting,
-        shell: &mut Shell,
-    ) -> Result<u64, HostError> {
+    fn attach_process(&mut self, peer: LivePeer, greeting: &Greeting, shell: &mut Shell) -> Result<u64, HostError> {
         let (pid, uid, runtimes, threads_max) = (peer.pid(), peer.uid(), greeting.runtimes, greeting.threads_max);
         if let Some(app) = shell.programs().of_peer(&peer) {
             shell.attach_again(app, runtimes, threads_max)?;

@@ -65,7 +65,9 @@ impl Front {
             Request::Jobs => Ok(Some(self.jobs_for(who, shell))),
             Request::SetJob { job, most } => self.set_job(who, job, most, shell).map(Some),
             Request::Reload => self.reload(shell).map(|reloaded| Some(Reply::Reloaded(reloaded))),
-            Request::Advise { options } => self.advise(number, who, &options, shell).map(|advice| Some(Reply::Advice(advice))),
+            Request::Advise { options } => {
+                self.advise(number, who, &options, shell).map(|advice| Some(Reply::Advice(advice)))
+            }
             Request::Stop => {
                 info!(pid = who.peer.pid, uid = who.peer.uid, "asked to stop");
                 self.askers_of_end.push(number);

@@ -65,7 +65,8 @@ impl Front {
             return Err(Refusal::new("nobody waits for the answer", ""));
         }
         let pid = who.peer.pid;
-        let evidence = self.connections.behind(number).ok_or_else(|| Refusal::new("the asking process has gone", ""))?;
+        let evidence =
+            self.connections.behind(number).ok_or_else(|| Refusal::new("the asking process has gone", ""))?;
         // Slurm's daemon takes its user's rights at times: what counts is that it lives.
         let process = evidence.process();
         let process =
