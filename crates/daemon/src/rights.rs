@@ -325,4 +325,15 @@ mod tests {
         assert_eq!(of(true, Some(7), 501, &[1, 7]), Role::Admin);
         assert_eq!(of(true, Some(7), 501, &[1]), Role::User);
     }
+
+    /// Its number may be a process's of the host by now.
+    #[test]
+    fn who_has_come_from_a_container_stays_there() {
+        let (here, _there) = std::os::unix::net::UnixStream::pair().unwrap();
+        let rights = Rights { system: true, own_uid: 500, ..Rights::default() };
+        let peer = Peer { pid: std::process::id(), uid: 0 };
+        let who = |contained| Who { peer, role: Role::User, contained, after_ns: 0 };
+        let renewed = |who| rights.renewed(who, std::os::fd::AsFd::as_fd(&here)).role;
+        assert_eq!((renewed(who(true)), renewed(who(false))), (Role::Contained, Role::Admin));
+    }
 }
