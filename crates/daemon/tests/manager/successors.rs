@@ -3,6 +3,7 @@
 
 use std::process::Command;
 
+use numaestro_abi::control::{Options, Reply};
 use numaestro_host::own_uid;
 use numaestro_skip::skip;
 
@@ -89,5 +90,5 @@ fn a_kept_connection_is_not_its_successors_on_an_old_kernel() {
     let epoch = stage.app(app).unwrap().epoch[0];
     alice.say("adopted");
     stage.wait_app(app, "what it has adopted", |entry| entry.epoch[1] >= epoch);
-    assert!(matches!(of(&stage, BOB).run(&Default::default()), numaestro_abi::control::Reply::Run { .. }));
+    assert!(matches!(of(&stage, BOB).run(&Options::default()), Reply::Run { .. }));
 }
