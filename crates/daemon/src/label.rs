@@ -5,8 +5,8 @@
 const NAME_CHARS_MAX: usize = 64;
 
 /// Characters without a shape of their own, in pairs of the first and the last: Unicode's format
-/// characters (class Cf: they turn the direction of a line round, join, or are not seen at all), and
-/// its separators of lines and paragraphs.
+/// characters (class Cf: they turn the direction of a line round, join, or are not seen at all),
+/// and its separators of lines and paragraphs.
 const SHAPELESS: [(char, char); 20] = [
     ('\u{ad}', '\u{ad}'),
     ('\u{600}', '\u{605}'),

@@ -10,7 +10,7 @@ use numaestro_skip::skip;
 use crate::stage::{Client, Stage, example};
 use crate::users::{ALICE, BOB, of, system, system_under};
 
-/// Processes that end and leave their connections. Others on the machine take some of their numbers.
+/// Processes that end and leave their connections. Others on the machine take some of the numbers.
 const KEPT: usize = 50;
 
 /// Words that begin a command on a kernel without `SO_PEERPIDFD`, as those before Linux 6.5.
