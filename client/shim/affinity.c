@@ -26,7 +26,7 @@ static bool load_whole(void)
 {
     static bool loaded;
     if (!loaded) {
-        const char *list = getenv("NUMAESTRO_CPUS_ALL");
+        const char *list = secure_getenv("NUMAESTRO_CPUS_ALL");
         has_whole = list && nm_cpuset_parse(list, &given);
         whole = given;
         loaded = true;
@@ -46,7 +46,7 @@ static bool present(struct nm_cpuset *set)
 static void back_to_share(void)
 {
     struct nm_cpuset share, now;
-    const char *list = getenv("NUMAESTRO_CPUS_NOW");
+    const char *list = secure_getenv("NUMAESTRO_CPUS_NOW");
     if (!has_whole || !list || !nm_cpuset_parse(list, &share) || !present(&now))
         return;
     if (memcmp(now.words, whole.words, sizeof now.words) == 0)

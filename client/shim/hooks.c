@@ -50,7 +50,7 @@ void nm_look_after(void)
 static void look_for_setters(bool thread)
 {
     int saved = errno;
-    if (begun && getenv("NUMAESTRO_ATTACH") && nm_setters_matter(thread))
+    if (begun && secure_getenv("NUMAESTRO_ATTACH") && nm_setters_matter(thread))
         nm_look_after();
     /* While it had one thread only, it attached without a helper. */
     if (thread && nm_client.attached)
@@ -156,7 +156,7 @@ SHIM_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attribut
     nm_caller_step_aside();
     if (nm_helper_step_aside())
         error = nm_caller_create(thread, attributes, start, argument);
-    if (error == EAGAIN && getenv("NUMAESTRO_ATTACH"))
+    if (error == EAGAIN && secure_getenv("NUMAESTRO_ATTACH"))
         say_no_room();
     errno = saved;
     return error;
@@ -174,7 +174,7 @@ __attribute__((constructor)) static void at_start(void)
  * what a program writes to a terminal of its own making is its output. */
 static bool is_seen(void)
 {
-    const char *terminal = getenv("NUMAESTRO_TERMINAL"), *wish = getenv("NUMAESTRO_HINTS");
+    const char *terminal = secure_getenv("NUMAESTRO_TERMINAL"), *wish = secure_getenv("NUMAESTRO_HINTS");
     struct stat status;
     if (wish)
         return wish[0] == '1';

@@ -269,7 +269,7 @@ static void in_child(void)
 __attribute__((constructor)) static void read_rules(void)
 {
     pthread_atfork(NULL, NULL, in_child);
-    const char *text = getenv("NUMAESTRO_LIBRARIES");
+    const char *text = secure_getenv("NUMAESTRO_LIBRARIES");
     while (text && *text) {
         size_t length = strcspn(text, ",");
         read_rule(text, length);

@@ -58,7 +58,7 @@ static bool load(void)
     static bool loaded;
     if (!loaded) {
         after_fork();
-        const char *word = getenv("NUMAESTRO_POOL");
+        const char *word = secure_getenv("NUMAESTRO_POOL");
         if (word && strncmp(word, "whole:", 6) == 0) {
             unsigned long count = strtoul(word + 6, NULL, 10);
             most = count <= NM_CPUSET_WORDS * 64 ? (uint32_t)count : 0;

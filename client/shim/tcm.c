@@ -177,7 +177,7 @@ bool nm_tcm_serves(uintptr_t base)
 static bool stands_in(void)
 {
     const char *wish = getenv("TCM_ENABLE");
-    return getenv("NUMAESTRO_ATTACH") && !(wish && strcmp(wish, "0") == 0);
+    return secure_getenv("NUMAESTRO_ATTACH") && !(wish && strcmp(wish, "0") == 0);
 }
 
 const char *nm_tcm_file(const char *file)

@@ -100,7 +100,7 @@ static bool is_unknown(const char *name, uintptr_t address, void *data)
 
 static enum nm_fold_why look_around(void)
 {
-    const char *wish = getenv("NUMAESTRO_FOLD");
+    const char *wish = secure_getenv("NUMAESTRO_FOLD");
     if (wish && strcmp(wish, "kernel") == 0)
         return NM_WHY_USER;
     const char *cancel = getenv("OMP_CANCELLATION");

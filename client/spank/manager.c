@@ -2,6 +2,8 @@
  * delay a job. Knows nothing of Slurm. */
 #include "manager.h"
 
+#include "../src/trust.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <stdbool.h>
@@ -61,7 +63,7 @@ static int say(const char *directory, const char *line, size_t length)
         return -1;
     /* A line fits into the buffer of a new socket whole. The queue of a manager that hangs may be
      * full: then this fails at once. */
-    if (connect(fd, (struct sockaddr *)&to, sizeof to) != 0 ||
+    if (connect(fd, (struct sockaddr *)&to, sizeof to) != 0 || !nm_is_trusted(fd, to.sun_path) ||
         send(fd, line, length, MSG_NOSIGNAL) != (ssize_t)length) {
         int why = errno;
         close(fd);

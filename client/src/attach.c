@@ -6,6 +6,7 @@
  */
 #include "client.h"
 #include "message.h"
+#include "trust.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -32,7 +33,8 @@ struct nm_client nm_client = {.page = &no_page, .epoch = NM_UNATTACHED, .count =
 #define SYSTEM_SOCKET "/run/numaestro/attach"
 
 /* The paths of sockets, empty where there is none. They cannot change while the program lives, and
- * getenv is not safe against setenv: so they are read once, at load. */
+ * getenv is not safe against setenv: so they are read once, at load. A program with other rights
+ * than its caller's (setuid) is told nothing by its caller: secure_getenv. */
 typedef char path_of_socket[sizeof(((struct sockaddr_un *)0)->sun_path)];
 
 /* The place of the manager that the program was started under, or would be. */
@@ -62,11 +64,11 @@ static bool is_directory(const char *path, bool of_ours)
 /* As the command does it (rundir.rs): a user directory counts where it is there and ours. */
 __attribute__((constructor)) static void read_places(void)
 {
-    const char *path = getenv("NUMAESTRO_ATTACH");
-    const char *dir = getenv("NUMAESTRO_DIR");
-    const char *run = getenv("XDG_RUNTIME_DIR");
-    const char *tmp = getenv("TMPDIR");
-    const char *own = getenv("NUMAESTRO_USER");
+    const char *path = secure_getenv("NUMAESTRO_ATTACH");
+    const char *dir = secure_getenv("NUMAESTRO_DIR");
+    const char *run = secure_getenv("XDG_RUNTIME_DIR");
+    const char *tmp = secure_getenv("TMPDIR");
+    const char *own = secure_getenv("NUMAESTRO_USER");
     unsigned user = (unsigned)geteuid();
     char usual[64];
     struct stat st;
@@ -97,7 +99,7 @@ static bool has_born;
 
 __attribute__((constructor)) static void read_original(void)
 {
-    const char *list = getenv("NUMAESTRO_CPUS_ALL");
+    const char *list = secure_getenv("NUMAESTRO_CPUS_ALL");
     has_original = list && nm_cpuset_parse(list, &original);
     has_born = !has_original && syscall(SYS_sched_getaffinity, 0, sizeof born.words, born.words) > 0;
 }
@@ -125,8 +127,11 @@ static int connect_to(const char *path)
     strcpy(address.sun_path, path);
     /* A full backlog answers EAGAIN at once: a thousand programs may start together. */
     for (int attempt = 0; attempt < 100; attempt++) {
-        if (connect(fd, (struct sockaddr *)&address, sizeof address) == 0)
-            return fd;
+        if (connect(fd, (struct sockaddr *)&address, sizeof address) == 0) {
+            if (nm_is_trusted(fd, path))
+                return fd;
+            break;
+        }
         if (errno != EAGAIN && errno != EINTR)
             break;
         usleep(1000);
@@ -141,8 +146,8 @@ static int connect_manager(void)
     return connect_to(place);
 }
 
-/* The directory of a socket is there; others cannot write in it where it is `ours`. */
-static bool has_directory(const char *path, bool ours)
+/* The directory of a socket is there. */
+static bool has_directory(const char *path)
 {
     path_of_socket dir;
     struct stat st;
@@ -151,9 +156,7 @@ static bool has_directory(const char *path, bool ours)
     if (!end)
         return false;
     *end = 0;
-    if (lstat(dir, &st) != 0)
-        return false;
-    return !ours || (S_ISDIR(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & 022));
+    return lstat(dir, &st) == 0;
 }
 
 /* A manager of this user may have lost its directory: a logout removes $XDG_RUNTIME_DIR, though
@@ -166,10 +169,10 @@ static int connect_any(void)
     bool usual = false;
     for (int i = 0; i < OWN_PLACES; i++)
         usual |= first_place[0] && strcmp(first_place, own_places[i]) == 0;
-    if (fd >= 0 || !usual || has_directory(first_place, false))
+    if (fd >= 0 || !usual || has_directory(first_place))
         return fd;
     for (int i = 0; i < OWN_PLACES && fd < 0; i++)
-        if (has_directory(own_places[i], true) && (fd = connect_to(own_places[i])) >= 0)
+        if ((fd = connect_to(own_places[i])) >= 0)
             place = own_places[i];
     return fd;
 }
@@ -222,10 +225,12 @@ static int receive_welcome(int fd, struct nm_welcome *welcome)
     return page;
 }
 
+/* The seals keep the page as long as it is: reading beyond the end of a file kills the reader. */
 static struct numaestro_page *map_page(int fd)
 {
     struct stat st;
-    if (fstat(fd, &st) != 0 || st.st_size < (off_t)NM_PAGE_BYTES)
+    const int needed = F_SEAL_SHRINK | F_SEAL_SEAL, seals = fcntl(fd, F_GET_SEALS);
+    if (seals < 0 || (seals & needed) != needed || fstat(fd, &st) != 0 || st.st_size < (off_t)NM_PAGE_BYTES)
         return NULL;
     void *at = mmap(NULL, NM_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (at == MAP_FAILED)

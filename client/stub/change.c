@@ -8,7 +8,7 @@
 /* Its texts are long: they are left as they are. */
 void nm_change_begin(struct nm_change *change)
 {
-    change->needed = change->looked = change->bare = change->drop_preload = change->drop_now = change->restore = false;
+    change->needed = change->looked = change->bare = change->rights = change->drop_preload = change->drop_now = change->restore = false;
     change->preload = change->all = change->now = change->pool = change->sanitizer = NULL;
 }
 
@@ -262,6 +262,7 @@ void nm_change_choose(struct nm_change *change, const char *path, char *const ar
     }
     choose_allowed(change, envp);
     change->bare = !stub || image.kind == NM_IMAGE_STATIC;
+    change->rights = image.kind == NM_IMAGE_SETID;
     change->looked = true;
 }
 

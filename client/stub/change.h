@@ -27,6 +27,7 @@ struct nm_change {
     bool needed;      /* the environment differs from the given one */
     bool looked;      /* it is known what it is, and it may be managed */
     bool bare;        /* it starts without the stub: nobody of ours answers its questions */
+    bool rights;      /* it starts with other rights than its caller's: no manager of the caller's may move it */
     const char *preload, *all, *now, *pool, *sanitizer; /* entries to put in, NULL = as it is */
     bool drop_preload, drop_now;
     bool restore;     /* what this process was told is missing */

@@ -250,7 +250,7 @@ static bool is_file(const char *path, struct stat *status)
     return nm_system4(SYS_newfstatat, AT_FDCWD, path, status, 0) == 0 && S_ISREG(status->st_mode);
 }
 
-static bool gets_rights(long fd, const struct stat *status)
+static bool gets_rights(const char *path, const struct stat *status)
 {
     char capability[64];
     /* The kernel and the loader compare numbers of users: root's own setuid programs get no other
@@ -260,7 +260,7 @@ static bool gets_rights(long fd, const struct stat *status)
         return true;
     if ((status->st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) && status->st_gid != (gid_t)nm_system3(SYS_getgid, 0, 0, 0))
         return true;
-    return uid != 0 && nm_system4(SYS_fgetxattr, fd, "security.capability", capability, sizeof capability) > 0;
+    return uid != 0 && nm_system4(SYS_getxattr, path, "security.capability", capability, sizeof capability) > 0;
 }
 
 static bool is_loader_name(const char *path)
@@ -319,12 +319,18 @@ struct nm_image nm_look_at_image(const char *path, const struct nm_search *searc
         } begin;
         struct file file;
         struct stat status;
-        if (!is_file(path, &status) || (file.fd = nm_open_file(path)) < 0)
+        if (!is_file(path, &status))
             break;
+        if ((file.fd = nm_open_file(path)) < 0) {
+            /* A script that cannot be read is none. */
+            if (gets_rights(path, &status))
+                image.kind = NM_IMAGE_SETID;
+            break;
+        }
         long got = nm_system4(SYS_pread64, file.fd, &begin, sizeof begin, 0);
         if (got >= (long)sizeof begin.head && nm_after(begin.line, "\x7f" "ELF")) {
             file.head = begin.head;
-            if (gets_rights(file.fd, &status))
+            if (gets_rights(path, &status))
                 image.kind = NM_IMAGE_SETID;
             else
                 look_at_elf(&image, &file, path, search);

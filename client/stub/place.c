@@ -84,7 +84,8 @@ void nm_place(struct nm_change *change, char *const envp[], struct nm_moved *mov
         list = nm_variable(nm_stub_start()->saved, "NUMAESTRO_CPUS_ALL");
     bool known = list && nm_cpus_parse(list, &allowed) && present_set(&present) && is_within(&present, &allowed);
     bool narrow = known && !equal_sets(&present, &allowed);
-    if (change->bare && known && !(pool && nm_equal(pool, "now"))) {
+    /* Nobody widens later what has other rights. */
+    if (change->bare && known && (change->rights || !(pool && nm_equal(pool, "now")))) {
         if (!narrow)
             return;
         announce(envp);

@@ -7,6 +7,7 @@
 #include "../src/client.h"
 #include "../src/message.h"
 
+#include <fcntl.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -47,12 +48,12 @@ static inline uint64_t processors(int most)
     return set;
 }
 
-/* Answers a hello with a new page that holds this decision; returns the page, NULL if there is
- * none. */
-static inline struct numaestro_page *hand_out(int connection, uint32_t flags, uint64_t set, uint32_t grace_us)
+/* Answers a hello with a new page that holds this decision, under these seals; returns the page,
+ * NULL if there is none. */
+static inline struct numaestro_page *hand_out_with(int connection, uint32_t flags, uint64_t set, uint32_t grace_us, int seals)
 {
-    int fd = memfd_create("page", 0);
-    if (fd < 0 || ftruncate(fd, NM_PAGE_BYTES) != 0)
+    int fd = memfd_create("page", MFD_ALLOW_SEALING);
+    if (fd < 0 || ftruncate(fd, NM_PAGE_BYTES) != 0 || fcntl(fd, F_ADD_SEALS, seals) != 0)
         return NULL;
     struct numaestro_page *page = mmap(NULL, NM_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     page->header.magic = NM_PAGE_MAGIC;
@@ -77,6 +78,11 @@ static inline struct numaestro_page *hand_out(int connection, uint32_t flags, ui
     sendmsg(connection, &message, MSG_NOSIGNAL);
     close(fd);
     return page;
+}
+
+static inline struct numaestro_page *hand_out(int connection, uint32_t flags, uint64_t set, uint32_t grace_us)
+{
+    return hand_out_with(connection, flags, set, grace_us, F_SEAL_SHRINK | F_SEAL_SEAL);
 }
 
 /* A socket at `path`; -1 on failure. */

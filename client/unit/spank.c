@@ -134,6 +134,11 @@ static void ask_managers(void)
     check(ask(directory, NULL, true, reason, sizeof reason) == ANSWER_LATE && strstr(reason, "not answered"), "one that hangs");
     /* Generous: the machine may be busy. Without a deadline it never comes back. */
     check(ms() - before < 5000, "the deadline");
+    if (getuid() == 0)
+        check(chown(directory, 12345, 0) == 0 &&
+                  ask(directory, "{\"reply\":\"done\"}\n", false, reason, sizeof reason) == ANSWER_ABSENT &&
+                  strstr(reason, "Permission denied"),
+              "a directory of somebody else");
     snprintf(path, sizeof path, "%s/control", directory);
     unlink(path);
     rmdir(directory);

@@ -1,19 +1,20 @@
-//! Compiles the code that looks at images (`client/stub/look.c`) into this crate. The stub has the
-//! same code, so command and stub judge alike.
+//! Compiles code of the client into this crate, so that the command judges as programs do: what an
+//! image is (`client/stub/look.c`), and whom to believe (`client/src/trust.c`).
 
 use std::path::Path;
 
 fn main() {
-    let stub = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../client/stub");
-    for file in ["look.c", "runtime.c", "search.c", "look.h", "system.h"] {
-        println!("cargo::rerun-if-changed={}", stub.join(file).display());
+    let client = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../client");
+    let sources = ["stub/look.c", "stub/runtime.c", "stub/search.c", "src/trust.c"];
+    for file in sources.iter().chain(&["stub/look.h", "stub/system.h", "src/trust.h"]) {
+        println!("cargo::rerun-if-changed={}", client.join(file).display());
     }
     let mut build = cc::Build::new();
     build
-        .files(["look.c", "runtime.c", "search.c"].map(|file| stub.join(file)))
+        .files(sources.map(|file| client.join(file)))
         .std("c11")
         .define("_GNU_SOURCE", None)
         .flag("-fvisibility=hidden")
         .pic(true);
-    build.compile("numaestro_look");
+    build.compile("numaestro_client");
 }

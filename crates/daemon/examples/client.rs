@@ -3,14 +3,15 @@
 //!
 //! `run OPTIONS_JSON`, `ask REQUEST_JSON`, `next`, `hold N`, `hangup`, `hello THREADS [RUNTIMES]`,
 //! `page`, `adopted [APP EPOCH]`, `busy`, `request N`, `regions N IN_REGION`, `fold WORD…`,
-//! `affinity`, `spin`, `child`, `childless`, `garbage N`.
+//! `affinity`, `spin`, `child`, `childless`, `garbage N`, `keep N`, `hello-over PID`.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, bail};
@@ -19,7 +20,7 @@ use numaestro_abi::control::{Request, Run};
 use numaestro_abi::page::{self, Page};
 use numaestro_daemon::Connection;
 use numaestro_host::rundir::RuntimeDir;
-use numaestro_host::socket::{self, Received, Sort};
+use numaestro_host::socket::{self, Listener, Received, Sort};
 use zerocopy::{FromZeros, IntoBytes};
 
 struct Client {
@@ -28,13 +29,19 @@ struct Client {
     page: Option<File>,
     asked: Option<Connection>,
     held: Vec<UnixStream>,
+    /// Connections of processes that have ended.
+    kept: BTreeMap<u32, OwnedFd>,
     children: Vec<Child>,
 }
 
 fn main() -> Result<()> {
     let dir = std::env::var_os("NUMAESTRO_DIR").context("NUMAESTRO_DIR is not set")?;
     let socket = PathBuf::from(dir).join("attach");
-    let mut client = Client { socket, app: 0, page: None, asked: None, held: Vec::new(), children: Vec::new() };
+    if let Some(place) = std::env::args_os().nth(1) {
+        return hand_over(&socket, Path::new(&place));
+    }
+    let (held, kept, children) = Default::default();
+    let mut client = Client { socket, app: 0, page: None, asked: None, held, kept, children };
     let mut out = std::io::stdout();
     for line in std::io::stdin().lock().lines() {
         let line = line?;
@@ -43,6 +50,13 @@ fn main() -> Result<()> {
         writeln!(out, "{answer}")?;
         out.flush()?;
     }
+    Ok(())
+}
+
+/// A process that connects, gives its connection away, and ends.
+fn hand_over(socket: &Path, place: &Path) -> Result<()> {
+    let connection = socket::connect(socket, Sort::Packets)?;
+    socket::send(socket::connect(place, Sort::Packets)?.as_fd(), b"here", Some(connection.as_fd()))?;
     Ok(())
 }
 
@@ -60,8 +74,13 @@ impl Client {
             Some("ask") => self.ask(&words[1..].join(" ")),
             Some("next") => Ok(serde_json::to_string(&self.asked.as_mut().context("not asked")?.receive()?)?),
             Some("hangup") => Ok(self.asked.take().map_or("not asked", |_| "ok").to_owned()),
-            Some("hello") => self.hello(number(1)? as u32, number(2)?.max(1) as u32, 0),
-            Some("reattach") => self.hello(number(1)? as u32, 1, number(2)?),
+            Some("hello") => self.greet(number(1)? as u32, number(2)?.max(1) as u32, 0),
+            Some("reattach") => self.greet(number(1)? as u32, 1, number(2)?),
+            Some("hello-over") => {
+                let kept = self.kept.remove(&(number(1)? as u32)).context("not kept")?;
+                self.hello(kept.as_fd(), 1, 1, 0)
+            }
+            Some("keep") => self.keep(number(1)? as usize),
             Some("page") => self.show(),
             Some("adopted") if words.len() == 3 => self.notice(Kind::Adopted, number(1)?, number(2)? as u32),
             Some("adopted") => {
@@ -133,7 +152,31 @@ impl Client {
         Ok("ok".to_owned())
     }
 
-    fn hello(&mut self, threads: u32, runtimes: u32, claim: u64) -> Result<String> {
+    /// Connections of so many processes that have ended; answers with their numbers.
+    fn keep(&mut self, count: usize) -> Result<String> {
+        let place = std::env::temp_dir().join(format!("numaestro-client-{}", std::process::id()));
+        let listener = Listener::bind(&place, Sort::Packets)?;
+        let mut numbers = Vec::new();
+        for _ in 0..count {
+            let mut child = Command::new(std::env::current_exe()?).arg(&place).stdin(Stdio::null()).spawn()?;
+            child.wait()?;
+            let messenger = listener.accept()?.context("nobody has come")?;
+            let Received::Packet(_, Some(connection)) = socket::receive(messenger.as_fd(), &mut [0; 16])? else {
+                bail!("no connection");
+            };
+            numbers.push(child.id().to_string());
+            self.kept.insert(child.id(), connection);
+        }
+        std::fs::remove_file(place)?;
+        Ok(numbers.join(" "))
+    }
+
+    fn greet(&mut self, threads: u32, runtimes: u32, claim: u64) -> Result<String> {
+        let connection = socket::connect(&self.socket, Sort::Packets)?;
+        self.hello(connection.as_fd(), threads, runtimes, claim)
+    }
+
+    fn hello(&mut self, connection: BorrowedFd<'_>, threads: u32, runtimes: u32, claim: u64) -> Result<String> {
         let mut hello = Hello {
             magic: MAGIC,
             kind: Kind::Hello as u16,
@@ -148,10 +191,9 @@ impl Client {
         };
         hello.name[..6].copy_from_slice(b"client");
         hello.claim_cpuset[0] = claim;
-        let connection = socket::connect(&self.socket, Sort::Packets)?;
-        socket::send(connection.as_fd(), hello.as_bytes(), None)?;
+        socket::send(connection, hello.as_bytes(), None)?;
         let mut answer = [0; size_of::<Welcome>()];
-        let Received::Packet(_, descriptor) = socket::receive(connection.as_fd(), &mut answer)? else {
+        let Received::Packet(_, descriptor) = socket::receive(connection, &mut answer)? else {
             bail!("no answer");
         };
         let welcome: Welcome = zerocopy::transmute!(answer);

@@ -10,9 +10,10 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use numaestro_abi::control::Reply;
 use numaestro_host::poll::{Interest, Ready};
 use numaestro_host::socket::{self, Received, Sort, Spare};
-use numaestro_host::{HostError, PidFd, monotonic_ns};
+use numaestro_host::{HostError, monotonic_ns};
 use tracing::warn;
 
+use crate::peer::Evidence;
 use crate::rights::{Refusal, Rights, Role, Who};
 use crate::service::Sockets;
 use crate::wakeups::{Due, Wakeups, token};
@@ -98,13 +99,14 @@ impl Connections {
         self.sockets.stay
     }
 
-    /// Accepts one that waits.
-    pub(crate) fn accept(&mut self, sort: Sort, wakeups: &mut Wakeups) -> Option<OwnedFd> {
+    /// Accepts one that waits, with a time since boot at which it had not connected yet.
+    pub(crate) fn accept(&mut self, sort: Sort, wakeups: &mut Wakeups) -> Option<(OwnedFd, u64)> {
         if !self.accepting {
             return None;
         }
-        match self.sockets.of(sort).accept() {
-            Ok(accepted) => accepted,
+        let listener = self.sockets.of(sort);
+        match listener.accept() {
+            Ok(accepted) => accepted.map(|fd| (fd, listener.empty_ns())),
             Err(cause) => {
                 self.pause(sort, &cause, wakeups);
                 None
@@ -322,9 +324,9 @@ impl Connections {
         self.open.get(&number).is_none_or(|connection| socket::has_closed(connection.fd.as_fd()))
     }
 
-    /// The process at the other end.
-    pub(crate) fn process(&self, number: u64, pid: u32) -> Option<Result<PidFd, HostError>> {
-        Some(PidFd::of_peer(self.open.get(&number)?.fd.as_fd(), pid))
+    /// What tells who is at the other end.
+    pub(crate) fn behind(&self, number: u64) -> Option<Evidence<'_>> {
+        self.open.get(&number).map(|connection| connection.who.evidence(connection.fd.as_fd()))
     }
 
     /// The application it asked for and that has not been answered.
@@ -364,7 +366,7 @@ impl Connections {
     /// There are other administrators from now on.
     pub(crate) fn renew_roles(&mut self, rights: &Rights) {
         for connection in self.open.values_mut() {
-            connection.who = rights.who_is(connection.who.peer, connection.fd.as_fd());
+            connection.who = rights.renewed(connection.who, connection.fd.as_fd());
         }
     }
 }

@@ -34,6 +34,7 @@ pub(crate) use place::Ending;
 use crate::config::Config;
 use crate::connection::{BUDGET, Connections};
 use crate::metrics::Endpoint;
+use crate::peer::Evidence;
 use crate::released::Released;
 use crate::rights::{Refusal, Rights};
 use crate::rules::Rules;
@@ -188,8 +189,8 @@ impl Front {
 
     fn accept(&mut self, sort: Sort, shell: &mut Shell) {
         for _ in 0..BUDGET {
-            let Some(fd) = self.connections.accept(sort, shell.wakeups()) else { return };
-            if let Some(number) = self.admit(fd, sort, shell) {
+            let Some((fd, after_ns)) = self.connections.accept(sort, shell.wakeups()) else { return };
+            if let Some(number) = self.admit(fd, after_ns, sort, shell) {
                 // Most peers have spoken before they are accepted: no need to sleep in between.
                 self.read(number, shell);
                 self.connections.listen_to(number, shell.wakeups());
@@ -197,9 +198,9 @@ impl Front {
         }
     }
 
-    fn admit(&mut self, fd: OwnedFd, sort: Sort, shell: &mut Shell) -> Option<u64> {
+    fn admit(&mut self, fd: OwnedFd, after_ns: u64, sort: Sort, shell: &mut Shell) -> Option<u64> {
         let peer = socket::peer(fd.as_fd()).ok()?;
-        let who = self.rights.who_is(peer, fd.as_fd());
+        let who = self.rights.who_is(Evidence { socket: fd.as_fd(), peer, after_ns });
         let usage = self.usage(who, shell);
         if let Err(refusal) = self.rights.may_connect(who, usage) {
             warn!(uid = peer.uid, "{}", refusal.reason);

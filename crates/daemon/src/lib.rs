@@ -33,6 +33,7 @@ mod metrics;
 mod naming;
 mod obligations;
 mod pages;
+mod peer;
 mod phases;
 mod programs;
 mod quota;

@@ -8,6 +8,7 @@ use numaestro_engine::Class;
 use numaestro_host::PidFd;
 
 use crate::obligations::{Allocation, Wants};
+use crate::peer::LivePeer;
 
 /// Whom an application belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -104,6 +105,12 @@ impl Programs {
     /// The application whose root process this is.
     pub(crate) fn of_pid(&self, pid: u32) -> Option<u64> {
         self.by_pid.get(&pid).copied()
+    }
+
+    /// The application whose root process a peer is, and whose user.
+    pub(crate) fn of_peer(&self, peer: &LivePeer) -> Option<u64> {
+        let entry = self.get(self.of_pid(peer.pid())?)?;
+        (peer.is(&entry.process) && entry.owner.uid == peer.uid()).then_some(entry.number)
     }
 
     pub(crate) fn contains(&self, app: u64) -> bool {

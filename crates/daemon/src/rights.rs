@@ -13,9 +13,10 @@ use std::os::fd::BorrowedFd;
 
 use numaestro_abi::control::{Options, RefusalKind, Reply, Request, Status};
 use numaestro_host::socket::{self, Peer};
-use numaestro_host::{PidFd, procfs};
+use numaestro_host::{HostError, PidFd, procfs};
 
 use crate::config::{Config, Service};
+use crate::peer::{Evidence, LivePeer};
 use crate::users::Known;
 
 /// The number that stands for others' applications in a user's picture of the queue.
@@ -39,6 +40,10 @@ pub(crate) enum Role {
 pub(crate) struct Who {
     pub(crate) peer: Peer,
     pub(crate) role: Role,
+    /// It was in a container when it connected.
+    contained: bool,
+    /// It had not connected yet at this time since boot, nanoseconds.
+    after_ns: u64,
 }
 
 /// A refusal, with its remedy.
@@ -200,20 +205,25 @@ impl Rights {
         }
     }
 
-    /// Says whether a process is its peer's and nobody else's: the one behind the socket, not one
-    /// that has its number by now, and none with another user's rights.
-    pub(crate) fn is_of_peer(&self, peer: Peer, process: &PidFd) -> bool {
-        let rights = || procfs::identity(process.pid()).is_ok_and(|uids| uids.only() == Some(peer.uid));
-        // Looked at last: the number was this process's all the time then.
-        (!self.system || rights()) && !process.has_ended()
+    /// The living process behind a connection, for what is done to an application because it asks.
+    pub(crate) fn prove(&self, evidence: Evidence<'_>) -> Result<LivePeer, HostError> {
+        LivePeer::prove(evidence, self.system)
     }
 
-    /// The peer at the other end of a socket, with its role.
-    pub(crate) fn who_is(&self, peer: Peer, socket: BorrowedFd<'_>) -> Who {
+    /// The peer at the other end of a new connection, with its role.
+    pub(crate) fn who_is(&self, evidence: Evidence<'_>) -> Who {
+        let contained = self.system && evidence.is_contained();
+        let Evidence { peer, after_ns, socket } = evidence;
+        self.renewed(Who { peer, role: Role::Contained, contained, after_ns }, socket)
+    }
+
+    /// The same peer, now that there are other administrators. Nothing is asked about its process,
+    /// whose number may be another one's by now.
+    pub(crate) fn renewed(&self, who: Who, socket: BorrowedFd<'_>) -> Who {
         let asks_groups = self.system && self.admins.is_some();
         let groups = if asks_groups { socket::peer_groups(socket) } else { Vec::new() };
-        let role = role(self.system, self.own_uid, self.admins, peer, &groups);
-        Who { peer, role: if self.system && is_contained(peer, socket) { Role::Contained } else { role } }
+        let role = role(self.system, self.own_uid, self.admins, who.peer, &groups);
+        Who { role: if who.contained { Role::Contained } else { role }, ..who }
     }
 
     /// Says whether these wishes are within a user's entitlement.
@@ -255,18 +265,17 @@ impl Rights {
     }
 }
 
-/// Says whether a peer lives in a container. One that has ended could have been anything.
-fn is_contained(peer: Peer, socket: BorrowedFd<'_>) -> bool {
-    let Ok(process) = PidFd::of_peer(socket, peer.pid) else { return true };
-    procfs::identity(peer.pid).map_or(true, |identity| identity.nested) || process.has_ended()
-}
-
 /// The process that a request names is not there.
 pub(crate) fn no_process(what: String) -> Refusal {
     Refusal::new(what, "`ps` shows the processes that there are").of_kind(RefusalKind::Absent)
 }
 
 impl Who {
+    /// What tells who is at the other end of its connection.
+    pub(crate) fn evidence(self, socket: BorrowedFd<'_>) -> Evidence<'_> {
+        Evidence { socket, peer: self.peer, after_ns: self.after_ns }
+    }
+
     /// Says whether this peer sees and steers the applications of a user. A peer who does not is
     /// told nothing that reveals them.
     pub(crate) fn steers(self, owner: u32) -> bool {
@@ -315,5 +324,16 @@ mod tests {
         assert_eq!(of(true, None, 501, &[7]), Role::User);
         assert_eq!(of(true, Some(7), 501, &[1, 7]), Role::Admin);
         assert_eq!(of(true, Some(7), 501, &[1]), Role::User);
+    }
+
+    /// Its number may be a process's of the host by now.
+    #[test]
+    fn who_has_come_from_a_container_stays_there() {
+        let (here, _there) = std::os::unix::net::UnixStream::pair().unwrap();
+        let rights = Rights { system: true, own_uid: 500, ..Rights::default() };
+        let peer = Peer { pid: std::process::id(), uid: 0 };
+        let who = |contained| Who { peer, role: Role::User, contained, after_ns: 0 };
+        let renewed = |who| rights.renewed(who, std::os::fd::AsFd::as_fd(&here)).role;
+        assert_eq!((renewed(who(true)), renewed(who(false))), (Role::Contained, Role::Admin));
     }
 }

@@ -35,6 +35,7 @@ use crate::cpusets::Cpusets;
 use crate::engine::{ContainedEngine, StepTimes};
 use crate::history::History;
 use crate::machine::Site;
+use crate::peer::LivePeer;
 use crate::programs::{App, Programs};
 use crate::quota::Allowed;
 use crate::recording::{Recording, Wanted};
@@ -191,7 +192,8 @@ impl Shell {
 
     /// The limits of the cgroups of a process, except of the groups that the manager has made,
     /// and of its affinity: a program that the process starts is in them too.
-    pub(crate) fn allowed_for(&self, pid: u32) -> Allowed {
+    pub(crate) fn allowed_for(&self, peer: &LivePeer) -> Allowed {
+        let pid = peer.pid();
         let in_ours = |pid: &u32| self.programs.of_pid(*pid).is_some_and(|app| self.actuators.cpusets.has(app));
         let confined_by_us = in_ours(&pid) || procfs::ancestors(pid).iter().any(in_ours);
         let around = self.application_above(pid);

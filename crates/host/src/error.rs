@@ -73,6 +73,14 @@ impl HostError {
         }
     }
 
+    /// The system's answer, for whoever says the rest in its own words.
+    pub fn into_cause(self) -> io::Error {
+        match self {
+            Self::File { cause, .. } | Self::Process { cause, .. } | Self::Call { cause, .. } => cause,
+            Self::Malformed { .. } | Self::RuntimeDir { .. } => io::Error::other(self.to_string()),
+        }
+    }
+
     /// The process or thread is gone (`ESRCH`, or its `/proc` files are).
     pub fn is_gone(&self) -> bool {
         matches!(self.errno(), Some(libc::ESRCH | libc::ENOENT))

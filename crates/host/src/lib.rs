@@ -36,6 +36,7 @@ pub mod image;
 pub mod jobserver;
 pub mod limits;
 pub mod lines;
+mod link;
 pub mod listen;
 pub mod memory;
 pub mod notify;

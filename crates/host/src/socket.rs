@@ -1,9 +1,12 @@
 //! Unix sockets: the packet socket `attach` with descriptors in its messages, and the identity of
 //! the peer of any socket. Everything is close-on-exec and non-blocking on the manager's side.
 
+use std::cell::Cell;
+use std::ffi::{CString, c_char, c_int};
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -12,6 +15,7 @@ use rustix::net::{
     SendFlags, SocketAddrUnix, SocketFlags, SocketType,
 };
 
+use crate::boot_ns;
 use crate::error::{self, HostError};
 
 /// `SO_PEERGROUPS` of `asm-generic/socket.h`.
@@ -91,6 +95,8 @@ pub fn peer_groups(socket: BorrowedFd<'_>) -> Vec<u32> {
 #[derive(Debug)]
 pub struct Listener {
     fd: OwnedFd,
+    /// Time since boot at which nobody waited.
+    empty_ns: Cell<u64>,
 }
 
 /// The kind of a socket.
@@ -125,11 +131,12 @@ impl Listener {
 
     /// One that listens already, close-on-exec and non-blocking.
     pub(crate) fn of_descriptor(fd: OwnedFd) -> Self {
-        Self { fd }
+        Self { fd, empty_ns: Cell::new(0) }
     }
 
     fn bind_with(path: &Path, sort: Sort, mode: Option<u32>) -> Result<Self, HostError> {
         let _ = std::fs::remove_file(path);
+        let empty_ns = Cell::new(boot_ns());
         let fd = open(sort, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)?;
         let address = SocketAddrUnix::new(path).map_err(error::file("name a socket", path))?;
         rustix::net::bind(&fd, &address).map_err(error::file("bind a socket at", path))?;
@@ -139,20 +146,29 @@ impl Listener {
             std::fs::set_permissions(path, mode).map_err(error::file("open to everybody", path))?;
         }
         rustix::net::listen(&fd, 1024).map_err(error::file("listen at", path))?;
-        Ok(Self { fd })
+        Ok(Self { fd, empty_ns })
     }
 
     /// The next connection, or `None` if nobody waits.
     pub fn accept(&self) -> Result<Option<OwnedFd>, HostError> {
+        let now = boot_ns();
         loop {
             match rustix::net::accept_with(&self.fd, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
                 Ok(fd) => return Ok(Some(fd)),
-                Err(rustix::io::Errno::AGAIN) => return Ok(None),
+                Err(rustix::io::Errno::AGAIN) => {
+                    self.empty_ns.set(now);
+                    return Ok(None);
+                }
                 // The peer went away while it waited.
                 Err(rustix::io::Errno::INTR | rustix::io::Errno::CONNABORTED) => {}
                 Err(other) => return Err(error::call("accept a connection")(other)),
             }
         }
+    }
+
+    /// A time since boot, nanoseconds, at which whoever was accepted last had not connected yet.
+    pub fn empty_ns(&self) -> u64 {
+        self.empty_ns.get()
     }
 }
 
@@ -172,6 +188,24 @@ pub fn connect(path: &Path, sort: Sort) -> Result<OwnedFd, HostError> {
     let address = SocketAddrUnix::new(path).map_err(error::file("name a socket", path))?;
     rustix::net::connect(&fd, &address).map_err(error::file("connect to", path))?;
     Ok(fd)
+}
+
+unsafe extern "C" {
+    fn nm_is_trusted(fd: c_int, path: *const c_char) -> bool;
+}
+
+/// Connects to a manager's socket, if nobody else than root or our own user can be behind it: as
+/// programs decide it, too (`client/src/trust.c`).
+pub fn connect_trusted(path: &Path, sort: Sort) -> Result<OwnedFd, HostError> {
+    let fd = connect(path, sort)?;
+    let name = CString::new(path.as_os_str().as_bytes()).map_err(error::file("name a socket", path))?;
+    // SAFETY: both live until the call returns, and the text ends with a zero.
+    if unsafe { nm_is_trusted(fd.as_raw_fd(), name.as_ptr()) } {
+        return Ok(fd);
+    }
+    let reason = "it, or its directory, is another user's, who could pretend to be the manager";
+    let denied = std::io::Error::new(std::io::ErrorKind::PermissionDenied, reason);
+    Err(error::file("believe who listens at", path)(denied))
 }
 
 /// Sends one packet, with a descriptor if there is one; never blocks on a non-blocking socket,
@@ -322,5 +356,22 @@ mod tests {
         assert!(connect(&path, Sort::Stream).is_err());
         let _listener = Listener::bind(&path, Sort::Stream).unwrap();
         assert!(connect(&path, Sort::Stream).is_ok());
+    }
+
+    #[test]
+    fn another_users_listener_is_not_believed() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("control");
+        let _own = Listener::bind_for_all(&path, Sort::Stream).unwrap();
+        assert!(connect_trusted(&path, Sort::Stream).is_ok());
+        let open = |mode| std::fs::set_permissions(dir.path(), std::os::unix::fs::PermissionsExt::from_mode(mode));
+        open(0o777).unwrap();
+        let refused = connect_trusted(&path, Sort::Stream).unwrap_err();
+        assert_eq!(refused.kind(), Some(std::io::ErrorKind::PermissionDenied), "{refused}");
+        open(0o755).unwrap();
+        if rustix::process::geteuid().is_root() {
+            std::os::unix::fs::chown(dir.path(), Some(12345), None).unwrap();
+            assert!(connect_trusted(&path, Sort::Stream).is_err(), "a directory of somebody else");
+        }
     }
 }

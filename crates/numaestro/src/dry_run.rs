@@ -7,10 +7,12 @@ use crate::cli::{LibraryRule, RunArgs};
 use crate::environment::Environment;
 use crate::jobserver::{self, Offer};
 use crate::manager::{self, Manager};
-use crate::run::{self, Plan, affinity, planned, told};
+use crate::place;
+use crate::run::{self, Plan, planned, told};
 use crate::say;
 use numaestro_abi::control::Class;
 use numaestro_host::exec;
+use numaestro_host::image::Kind;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -22,7 +24,7 @@ pub fn say(dir: Option<PathBuf>, args: &RunArgs) -> anyhow::Result<u8> {
     let mut environment = Environment::new(exec::environment());
     let dir = manager::directory(dir);
     let attach = dir.as_ref().map(|dir| dir.join("attach")).unwrap_or_default();
-    let changes = environment.prepare(&attach, &affinity(), &[], &told(plan, plan.options.max));
+    let changes = environment.prepare(&attach, &place::processors(), &[], &told(plan, plan.options.max));
     let mut text = format!("program      {}\n", path.display());
     writeln!(text, "wishes       {}", wishes(plan))?;
     let image = run::look(path, plan);
@@ -34,6 +36,10 @@ pub fn say(dir: Option<PathBuf>, args: &RunArgs) -> anyhow::Result<u8> {
             for library in libraries(plan.options.class, &environment) {
                 writeln!(text, "libraries    {library}")?;
             }
+        }
+        Err(why) if image.kind == Kind::Rights => {
+            writeln!(text, "steered by   nobody: {why}. It would run without the manager")?;
+            return say::print(&text).map(|()| say::OK);
         }
         Err(why) => {
             writeln!(text, "steered by   affinity only: {why}")?;

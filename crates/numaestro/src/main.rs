@@ -32,6 +32,7 @@ mod moment;
 mod occupancy;
 mod output;
 mod pages;
+mod place;
 mod policy;
 mod pool;
 mod profile;

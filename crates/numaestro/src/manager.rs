@@ -4,6 +4,7 @@
 use crate::say;
 use numaestro_abi::attach::Notice;
 use numaestro_abi::control::{AppName, AppWishes, NewWishes, RefusalKind, Reply, Request, Status, Whole};
+use numaestro_host::HostError;
 use numaestro_host::rundir::RuntimeDir;
 use numaestro_host::socket::{self, Sort};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -26,9 +27,10 @@ pub struct Manager {
 }
 
 impl Manager {
-    /// The manager of `dir`, if one runs.
+    /// The manager of `dir`, if one runs, and is nobody else's than root's or our own.
     pub fn reach(dir: &Path) -> std::io::Result<Self> {
-        Self::over(UnixStream::connect(dir.join("control"))?)
+        let fd = socket::connect_trusted(&dir.join("control"), Sort::Stream).map_err(HostError::into_cause)?;
+        Self::over(fd.into())
     }
 
     fn over(stream: UnixStream) -> std::io::Result<Self> {
@@ -205,7 +207,7 @@ fn code_of(kind: RefusalKind) -> u8 {
 /// all processors that it may have, and waits a moment until the manager knows.
 pub fn announce_beginning(dir: &Path) {
     const WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
-    let Ok(manager) = socket::connect(&dir.join("attach"), Sort::Packets) else { return };
+    let Ok(manager) = socket::connect_trusted(&dir.join("attach"), Sort::Packets) else { return };
     if rustix::net::send(&manager, &Notice::begins(), SendFlags::NOSIGNAL | SendFlags::DONTWAIT).is_ok() {
         let _ = poll(&mut [PollFd::new(&manager, PollFlags::IN)], Some(&WAIT));
     }

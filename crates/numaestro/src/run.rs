@@ -5,16 +5,14 @@
 
 use crate::class::ClassArg;
 use crate::cli::{FoldArg, JobserverArg, LibraryRule, PoolArg, RunArgs, WishArgs, milli};
-use crate::environment::{CPUS_ALL, CPUS_NOW, Environment, POOL, Told};
+use crate::environment::{Environment, Told};
 use crate::jobserver;
 use crate::manager::{self, Manager};
-use crate::{profile, say, shim, target};
+use crate::{place, profile, say, shim, target};
 use numaestro_abi::control::{Class, Options, Reply, Request, Run};
 use numaestro_host::HostError;
 use numaestro_host::exec;
 use numaestro_host::image::{self, Image, Kind};
-use numaestro_host::numa::{self, MemoryPolicy};
-use numaestro_topology::CpuSet;
 use rustix::io::Errno;
 use std::ffi::{CString, OsStr, OsString};
 use std::io::IsTerminal;
@@ -128,8 +126,17 @@ fn base_name(command: &OsStr) -> String {
 /// executed or is refused.
 pub fn start(dir: Option<PathBuf>, path: &Path, plan: &Plan) -> anyhow::Result<u8> {
     let mut environment = Environment::new(exec::environment());
-    let all = affinity();
+    let all = place::processors();
     let image = look(path, plan);
+    if let (Kind::Rights, Err(why)) = (image.kind, image.takes_preload()) {
+        // No manager of the user's can move it, and the one of all users does not: its processors
+        // would be its own for life, and those of all that it starts.
+        let next = "start numaestro with those rights, inside of it";
+        say::warn(&format!("{} runs without numaestro: {why} ({next})", plan.options.name));
+        let dir = manager::directory(dir).unwrap_or_default();
+        place::begin_on_allowed(&mut environment, &dir, image);
+        return Err(become_program(path, &plan.command, &environment));
+    }
     let offer = jobserver::offer(plan.jobserver, path, &plan.command, &environment);
     // Until `execve`: the program inherits it.
     let pipe = offer.pipe();
@@ -139,9 +146,9 @@ pub fn start(dir: Option<PathBuf>, path: &Path, plan: &Plan) -> anyhow::Result<u
         // The manager has moved this process before it answered. Doing so here too could undo a
         // newer decision.
         Ok((dir, start)) => {
-            place_memory(start.memory.as_deref());
+            place::place_memory(start.memory.as_deref());
             let mut changes = manage(&mut environment, &dir, &all, Some(&image), plan, start.most);
-            changes.extend(begin_on_allowed(&mut environment, &dir, image));
+            changes.extend(place::begin_on_allowed(&mut environment, &dir, image));
             jobserver::forget(&mut environment);
             if let Some(pipe) = pipe.as_ref().filter(|_| start.jobserver) {
                 changes.extend(pipe.announce(&mut environment, &all));
@@ -155,7 +162,7 @@ pub fn start(dir: Option<PathBuf>, path: &Path, plan: &Plan) -> anyhow::Result<u
             return Ok(say::RUN_REFUSED);
         }
         Err(error) => {
-            restore(&all);
+            place::restore(&all);
             let next = error.downcast_ref::<say::Failure>().map_or("", |f| f.next.as_str());
             let next = match next {
                 "" if no_room(&error) => "`ulimit -u` leaves no room for the manager's processes",
@@ -266,54 +273,6 @@ fn asked(manager: &mut Manager, plan: &Plan, options: &Options, waited: bool) ->
             Some(next) => reply = next,
             None => return Ok(Answer::Gone),
         }
-    }
-}
-
-/// This process's new pages, and the program's, go where the manager says. A policy that the user
-/// has set is kept, and so is one of an outer `run` if this one says nothing.
-fn place_memory(memory: Option<&str>) {
-    let Some(wanted) = memory.and_then(|text| text.parse::<MemoryPolicy>().ok()) else { return };
-    match numa::own_policy() {
-        Ok(Some(present)) if present == wanted => {}
-        Ok(Some(_)) => match numa::set_own_policy(&wanted) {
-            Ok(()) => tracing::info!("memory policy {wanted}"),
-            Err(error) => tracing::info!("its pages go where they would without numaestro: {error}"),
-        },
-        Ok(None) => tracing::info!("a memory policy has been set already, and is kept"),
-        Err(error) => tracing::info!("its pages go where they would without numaestro: {error}"),
-    }
-}
-
-/// The processors that this process may use before anything is changed, a Linux list.
-pub fn affinity() -> String {
-    numaestro_host::affinity::get(0).map(|set| set.to_string()).unwrap_or_default()
-}
-
-/// A program whose questions nobody of ours answers begins on its allowed set, so that it sizes
-/// itself as it would without us. It takes along what its share is, for programs that it starts.
-fn begin_on_allowed(environment: &mut Environment, dir: &Path, image: Image) -> Option<String> {
-    environment.remove(CPUS_NOW);
-    if image.takes_preload().is_ok() || environment.get(POOL).is_some_and(|pool| pool == "now") {
-        return None;
-    }
-    let (share, allowed) = (affinity(), environment.get(CPUS_ALL)?.into_string().ok()?);
-    if share == allowed {
-        return None;
-    }
-    manager::announce_beginning(dir);
-    numaestro_host::affinity::set(0, &allowed.parse::<CpuSet>().ok()?).ok()?;
-    environment.set(CPUS_NOW, OsStr::new(&share));
-    Some(format!("{CPUS_NOW}={share}: it begins on the processors {allowed}"))
-}
-
-/// Undoes the move of this process by a manager that fell silent afterwards.
-fn restore(all: &str) {
-    if affinity() == all {
-        return;
-    }
-    let restored = all.parse::<CpuSet>().is_ok_and(|set| numaestro_host::affinity::set(0, &set).is_ok());
-    if !restored {
-        tracing::warn!("the processors {all} could not be taken back");
     }
 }
 

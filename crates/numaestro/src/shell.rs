@@ -8,7 +8,7 @@
 use crate::cli::{ShellArgs, WishArgs};
 use crate::environment::Environment;
 use crate::run::{self, Plan};
-use crate::{manager, say, shim, target};
+use crate::{manager, place, say, shim, target};
 use numaestro_host::exec;
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -80,7 +80,7 @@ fn task_prolog(dir: Option<PathBuf>, args: &ShellArgs) -> anyhow::Result<u8> {
     let mut after = before.clone();
     // Slurm hands on the environment of whoever submitted the job, on another machine perhaps.
     after.forget_machine();
-    run::manage(&mut after, &dir, &run::affinity(), None, &plan, None);
+    run::manage(&mut after, &dir, &place::processors(), None, &plan, None);
     say_changes(&before, &after)
 }
 

@@ -19,11 +19,12 @@ impl Front {
     /// Advice for people, with the numbers that Linux gives processors and nodes.
     pub(super) fn advise(
         &mut self,
+        number: u64,
         who: Who,
         options: &Options,
         shell: &mut Shell,
     ) -> Result<control::Advice, Refusal> {
-        let advice = self.advice(who, options, shell)?;
+        let advice = self.advice(number, who, options, shell)?;
         let machine = &shell.site().machine;
         Ok(control::Advice {
             count: advice.count,
@@ -47,7 +48,7 @@ impl Front {
             memory: (question.memory > 0).then_some(question.memory),
             ..Options::default()
         };
-        let answer = match self.advice(who, &options, shell) {
+        let answer = match self.advice(number, who, &options, shell) {
             Ok(advice) => wire::advised(&advice, &shell.site().machine),
             Err(refusal) => wire::advised_against(code::REFUSED, &refusal.reason),
         };
@@ -56,11 +57,12 @@ impl Front {
     }
 
     /// Says what `run` with these options would get, or why it would be refused.
-    fn advice(&mut self, who: Who, options: &Options, shell: &mut Shell) -> Result<Advice, Refusal> {
-        self.may_start(who, options, shell)?;
-        let party = self.user_of(who.peer.uid, who.peer.pid, shell).party;
+    fn advice(&mut self, number: u64, who: Who, options: &Options, shell: &mut Shell) -> Result<Advice, Refusal> {
+        let peer = self.live(number)?;
+        self.may_start(who, &peer, options, shell)?;
+        let party = self.user_of(peer.uid(), peer.pid(), shell).party;
         let most = shell.site().processors();
-        let allowed = shell.allowed_for(who.peer.pid);
+        let allowed = shell.allowed_for(&peer);
         let wanted = options.max.unwrap_or(most).clamp(1, most);
         let Limits { min, max, weight_milli } = Limits::of(options);
         let wish = Wish {

@@ -4,10 +4,10 @@
 use numaestro_abi::attach::code;
 use numaestro_abi::control::{Options, Request};
 use numaestro_host::HostError;
-use numaestro_host::socket::Peer;
 use tracing::{info, warn};
 
 use super::Front;
+use crate::peer::LivePeer;
 use crate::rights::Who;
 use crate::shell::Shell;
 use crate::wire::{self, Greeting, Message};
@@ -20,10 +20,8 @@ impl Front {
             self.turn_away(number, code::PERMISSION, &refusal.reason, shell);
             return;
         }
-        let is_from = |app: u64| {
-            let (entry, peer) = (shell.programs().get(app), who.peer);
-            peer.pid != 0 && entry.is_some_and(|entry| entry.pid() == peer.pid && entry.owner.uid == peer.uid)
-        };
+        let live = || self.connections.behind(number).and_then(|evidence| self.rights.prove(evidence).ok());
+        let is_from = |app: u64| live().and_then(|peer| shell.programs().of_peer(&peer)) == Some(app);
         match wire::decode(packet) {
             Err(refusal) => self.turn_away(number, refusal, "this message is not understood", shell),
             Ok(Message::Hello(_)) if self.is_ending() => {
@@ -36,7 +34,9 @@ impl Front {
                 self.connections.send(number, &wire::welcome(answer, 0, ""), None);
             }
             Ok(Message::Begins) => {
-                shell.begins(who.peer);
+                if let Some(peer) = live() {
+                    shell.begins(&peer);
+                }
                 self.connections.send(number, &wire::welcome(code::OK, 0, ""), None);
             }
             Ok(Message::Adopted { app, epoch }) if is_from(app) => shell.adopted(app, epoch),
@@ -57,22 +57,27 @@ impl Front {
     }
 
     fn hello(&mut self, number: u64, who: Who, greeting: &Greeting, shell: &mut Shell) {
-        let pid = who.peer.pid;
-        if shell.programs().of_pid(pid).is_none() {
-            let usage = self.usage(who, shell);
-            if let Err(refusal) = self.rights.may_start(who, usage) {
-                self.turn_away(number, code::EXHAUSTED, &refusal.reason, shell);
-                return;
+        let Some(evidence) = self.connections.behind(number) else { return };
+        let outcome = match self.rights.prove(evidence) {
+            Ok(peer) if shell.programs().of_peer(&peer).is_none() => {
+                let usage = self.usage(who, shell);
+                if let Err(refusal) = self.rights.may_start(who, usage) {
+                    self.turn_away(number, code::EXHAUSTED, &refusal.reason, shell);
+                    return;
+                }
+                if self.released.contains(peer.pid()) {
+                    self.turn_away(number, code::PERMISSION, "its user has let it go", shell);
+                    return;
+                }
+                self.attach_process(peer, greeting, shell)
             }
-            if self.released.contains(pid) {
-                self.turn_away(number, code::PERMISSION, "its user has let it go", shell);
-                return;
-            }
-        }
-        match self.attach_process(number, who.peer, greeting, shell) {
+            Ok(peer) => self.attach_process(peer, greeting, shell),
+            Err(cause) => Err(cause),
+        };
+        match outcome {
             Ok(app) => self.hand_out(number, app, shell),
             Err(cause) => {
-                warn!(pid, "cannot attach: {cause}");
+                warn!(pid = who.peer.pid, "cannot attach: {cause}");
                 let refusal = if cause.is_denied() { code::PERMISSION } else { code::EXHAUSTED };
                 self.turn_away(number, refusal, &cause.to_string(), shell);
             }
@@ -81,41 +86,20 @@ impl Front {
 
     /// The greeting process is an application with a page afterwards, and the engine knows the
     /// process's findings about itself.
-    fn attach_process(
-        &mut self,
-        number: u64,
-        peer: Peer,
-        greeting: &Greeting,
-        shell: &mut Shell,
-    ) -> Result<u64, HostError> {
-        let (pid, runtimes, threads_max) = (peer.pid, greeting.runtimes, greeting.threads_max);
-        let former = shell.programs().of_pid(pid);
-        if let Some(app) = former
-            && let Some(entry) = shell.programs().get(app)
-            && !entry.process.has_ended()
-            && entry.owner.uid == peer.uid
-        {
+    fn attach_process(&mut self, peer: LivePeer, greeting: &Greeting, shell: &mut Shell) -> Result<u64, HostError> {
+        let (pid, uid, runtimes, threads_max) = (peer.pid(), peer.uid(), greeting.runtimes, greeting.threads_max);
+        if let Some(app) = shell.programs().of_peer(&peer) {
             shell.attach_again(app, runtimes, threads_max)?;
             return Ok(app);
         }
-        let failed = |operation, kind: std::io::ErrorKind| HostError::Process { operation, pid, cause: kind.into() };
-        let process = self.connections.process(number, pid);
-        let process = process.ok_or_else(|| failed("attach", std::io::ErrorKind::NotConnected))??;
-        if !self.rights.is_of_peer(peer, &process) {
-            let operation = "manage what runs with another user's rights";
-            return Err(failed(operation, std::io::ErrorKind::PermissionDenied));
-        }
-        // Only now it is known that the number is this process's, and not that of one that has
-        // ended. One that is another user's since (su) is another application.
-        if let Some(former) = former {
-            shell.depart(former);
-        }
+        // One that is another user's since (su) is another application.
+        shell.start_over(&peer);
         // The wishes of a `run` hold for all processes below it.
-        let (wrapper, options) = shell.around(pid, peer.uid).unzip();
+        let (wrapper, options) = shell.around(&peer).unzip();
         let options = Options { name: String::new(), wait: Some(false), ..options.unwrap_or_default() };
-        let newcomer = self.newcomer(process, &greeting.name, options, shell);
+        let newcomer = self.newcomer(peer.into_process(), &greeting.name, options, shell);
         let app = shell.attach(newcomer, runtimes, threads_max, wrapper, greeting.claim.as_ref())?;
-        let user = self.users.name_of(peer.uid).unwrap_or_default();
+        let user = self.users.name_of(uid).unwrap_or_default();
         info!(app, pid, user, name = greeting.name, "attached");
         Ok(app)
     }

@@ -6,6 +6,7 @@ use numaestro_policy::Policy;
 use tracing::{info, warn};
 
 use super::Front;
+use crate::peer::LivePeer;
 use crate::rights::{Refusal, Who};
 use crate::shell::Shell;
 use crate::{choice, engine};
@@ -64,7 +65,9 @@ impl Front {
             Request::Jobs => Ok(Some(self.jobs_for(who, shell))),
             Request::SetJob { job, most } => self.set_job(who, job, most, shell).map(Some),
             Request::Reload => self.reload(shell).map(|reloaded| Some(Reply::Reloaded(reloaded))),
-            Request::Advise { options } => self.advise(who, &options, shell).map(|advice| Some(Reply::Advice(advice))),
+            Request::Advise { options } => {
+                self.advise(number, who, &options, shell).map(|advice| Some(Reply::Advice(advice)))
+            }
             Request::Stop => {
                 info!(pid = who.peer.pid, uid = who.peer.uid, "asked to stop");
                 self.askers_of_end.push(number);
@@ -85,48 +88,54 @@ impl Front {
     }
 
     /// Says whether a user may have one more program, with these wishes.
-    pub(super) fn may_start(&mut self, who: Who, options: &Options, shell: &mut Shell) -> Result<(), Refusal> {
+    pub(super) fn may_start(
+        &mut self,
+        who: Who,
+        peer: &LivePeer,
+        options: &Options,
+        shell: &mut Shell,
+    ) -> Result<(), Refusal> {
         let usage = self.usage(who, shell);
         self.rights.may_start(who, usage)?;
-        let user = self.user_of(who.peer.uid, who.peer.pid, shell);
+        let user = self.user_of(peer.uid(), peer.pid(), shell);
         self.rights.may_wish(&user, options)
+    }
+
+    /// The process that asks.
+    pub(super) fn live(&self, number: u64) -> Result<LivePeer, Refusal> {
+        let evidence = self.connections.behind(number).ok_or_else(|| Refusal::new("the connection has ended", ""))?;
+        self.rights.prove(evidence).map_err(|cause| match cause.kind() {
+            Some(std::io::ErrorKind::PermissionDenied) => {
+                Refusal::new("a program with another user's rights is not managed", "")
+            }
+            _ => Refusal::new(format!("the asking process cannot be watched: {cause}"), ""),
+        })
     }
 
     /// The asking process is about to become the program. It is answered when the engine has
     /// decided.
     fn run(&mut self, number: u64, who: Who, mut run: Run, shell: &mut Shell) -> Result<Option<Reply>, Refusal> {
-        let peer = who.peer;
-        self.may_start(who, &run.options, shell)?;
+        let peer = self.live(number)?;
+        self.may_start(who, &peer, &run.options, shell)?;
         if self.connections.asked(number).is_some() {
             return Err(Refusal::new("this connection has already asked for a program", ""));
         }
-        let Some(process) = self.connections.process(number, peer.pid) else { return Ok(None) };
-        let process =
-            process.map_err(|cause| Refusal::new(format!("the asking process cannot be watched: {cause}"), ""))?;
-        if !self.rights.is_of_peer(peer, &process) {
-            return Err(Refusal::new("a program with another user's rights is not managed", ""));
+        self.released.remove(peer.pid());
+        if let Some(former) = shell.programs().of_peer(&peer)
+            && self.expected.remove(&former)
+        {
+            // It has waited in a former manager's queue, and has its place in ours.
+            self.connections.set_asked(number, Some(former));
+            shell.ask_again(former, number);
+            return Ok(None);
         }
-        self.released.remove(peer.pid);
-        if let Some(former) = shell.programs().of_pid(peer.pid) {
-            let lives = shell.programs().get(former).is_some_and(|entry| !entry.process.has_ended());
-            if lives && self.expected.remove(&former) {
-                // It has waited in a former manager's queue, and has its place in ours.
-                self.connections.set_asked(number, Some(former));
-                shell.ask_again(former, number);
-                return Ok(None);
-            }
-            // A process that asks again begins anew, from where it would be without us.
-            if lives {
-                shell.let_go(former);
-            }
-            shell.depart(former);
-        }
+        shell.start_over(&peer);
         // Processors that come later are for a program that had all that there were.
-        let bounds = shell.learn(peer.pid, &run.options.allowed);
+        let bounds = shell.learn(peer.process(), &run.options.allowed);
         run.options.allowed = bounds.map(|cpus| cpus.to_string()).unwrap_or_default();
         let program = run.command.first().map(|program| rundir::program_name(program.as_ref())).unwrap_or_default();
         let name = if run.options.name.is_empty() { program } else { run.options.name.clone() };
-        let newcomer = self.newcomer(process, &name, run.options, shell);
+        let newcomer = self.newcomer(peer.into_process(), &name, run.options, shell);
         let app = shell.insert(newcomer);
         self.connections.set_asked(number, Some(app));
         shell.set_asker(app, number);

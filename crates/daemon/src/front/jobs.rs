@@ -65,8 +65,10 @@ impl Front {
             return Err(Refusal::new("nobody waits for the answer", ""));
         }
         let pid = who.peer.pid;
-        let process = self.connections.process(number, pid);
-        let process = process.ok_or_else(|| Refusal::new("the asking process has gone", ""))?;
+        let evidence =
+            self.connections.behind(number).ok_or_else(|| Refusal::new("the asking process has gone", ""))?;
+        // Slurm's daemon takes its user's rights at times: what counts is that it lives.
+        let process = evidence.process();
         let process =
             process.map_err(|cause| Refusal::new(format!("the asking process cannot be watched: {cause}"), ""))?;
         for ended in self.jobs.register.ended_below(pid) {

@@ -7,7 +7,6 @@ use numaestro_abi::control::Reply;
 use numaestro_contract::Observation;
 use numaestro_engine::{Action, PageHome};
 use numaestro_host::affinity;
-use numaestro_host::socket::Peer;
 use numaestro_policy::AppId;
 use numaestro_topology::{CpuSet, PuSet};
 use tracing::info;
@@ -15,6 +14,7 @@ use tracing::info;
 use super::Shell;
 use super::actuators::Actuators;
 use crate::obligations::Target;
+use crate::peer::LivePeer;
 use crate::rights::Refusal;
 
 impl Shell {
@@ -129,10 +129,10 @@ impl Shell {
     }
 
     /// A process has put itself on all processors that it may have, and becomes another program.
-    pub(crate) fn begins(&mut self, peer: Peer) {
-        let app = self.application_of(peer.pid).and_then(|app| self.programs.get(app));
-        if let Some(number) = app.filter(|app| app.owner.uid == peer.uid).map(|app| app.number) {
-            self.actuators.trees.begin(number, peer.pid, &mut self.wakeups);
+    pub(crate) fn begins(&mut self, peer: &LivePeer) {
+        let app = self.application_of(peer.pid()).and_then(|app| self.programs.get(app));
+        if let Some(number) = app.filter(|app| app.owner.uid == peer.uid()).map(|app| app.number) {
+            self.actuators.trees.begin(number, peer.pid(), &mut self.wakeups);
         }
     }
 

@@ -14,6 +14,7 @@ use tracing::{info, warn};
 use super::Shell;
 use super::actuators::Actuators;
 use crate::obligations::{Allocation, Wants};
+use crate::peer::LivePeer;
 use crate::programs::{App, Owner, Programs};
 use crate::wakeups::token;
 use crate::wishes::Limits;
@@ -269,6 +270,16 @@ impl Shell {
     pub(crate) fn depart(&mut self, app: u64) {
         self.remove(app);
         self.settle();
+    }
+
+    /// A process becomes an application, from where it would be without us, if it was one before.
+    /// One of the same number departs too, of a process that has ended.
+    pub(crate) fn start_over(&mut self, peer: &LivePeer) {
+        let Some(former) = self.programs.of_pid(peer.pid()) else { return };
+        if self.programs.get(former).is_some_and(|entry| peer.is(&entry.process)) {
+            self.let_go(former);
+        }
+        self.depart(former);
     }
 
     pub(super) fn remove(&mut self, app: u64) {

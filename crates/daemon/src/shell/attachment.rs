@@ -18,6 +18,7 @@ use numaestro_topology::CpuSet;
 use tracing::warn;
 
 use super::{Newcomer, Shell};
+use crate::peer::LivePeer;
 
 /// Speedup that a processor can bring at most, thousandths: a higher value is no measurement.
 const SPEEDUP_MILLI_MAX: u64 = 1_000_000;
@@ -195,10 +196,10 @@ impl Shell {
     /// An application that attaches below one without a page makes that one a wrapper: returns the
     /// wrapper and its options. A program that one user starts as another is no part of the program
     /// around it.
-    pub(crate) fn around(&self, pid: u32, uid: u32) -> Option<(u64, Options)> {
-        let app = self.application_above(pid)?;
+    pub(crate) fn around(&self, peer: &LivePeer) -> Option<(u64, Options)> {
+        let app = self.application_above(peer.pid())?;
         let entry = self.programs.get(app)?;
-        let around = !self.actuators.shared_pages.has(app) && entry.owner.uid == uid;
+        let around = !self.actuators.shared_pages.has(app) && entry.owner.uid == peer.uid();
         // The jobserver is the whole build's.
         around.then(|| (app, Options { jobserver: None, ..entry.options.clone() }))
     }

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use numaestro_engine::Event;
-use numaestro_host::reach;
+use numaestro_host::{PidFd, reach};
 use numaestro_policy::{AppId, PuState};
 use numaestro_topology::{CpuSet, PuId};
 use tracing::{info, warn};
@@ -17,12 +17,12 @@ impl Shell {
     /// A program's user gives it the processors `allowed`. The manager may live in a cgroup that
     /// leaves it fewer than the kernel leaves the program: it learns of the others here. Gives the
     /// processors that bound the program; `None`: it may have all that there are to give.
-    pub(crate) fn learn(&mut self, pid: u32, allowed: &str) -> Option<CpuSet> {
+    pub(crate) fn learn(&mut self, process: &PidFd, allowed: &str) -> Option<CpuSet> {
         let allowed = allowed.parse::<CpuSet>().ok().filter(|cpus| !cpus.is_empty())?;
         // An administrator may keep the system's manager in a group for good.
         if !self.config.system
             && !allowed.is_subset(&self.site.usable)
-            && let Ok(found) = reach::within(pid, &allowed)
+            && let Ok(found) = reach::within(process.pid(), &allowed)
             && !found.is_subset(&self.site.seen.union(&self.site.usable))
         {
             info!(%found, "a program may have processors that the manager's own cgroup does not allow");

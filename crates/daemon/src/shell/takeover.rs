@@ -20,7 +20,7 @@ impl Shell {
     /// `wraps`: it is a wrapper.
     pub(crate) fn take_over(&mut self, newcomer: Newcomer, saved: &SavedApp, wraps: bool) -> bool {
         let app = saved.app;
-        self.learn(saved.pid, &saved.original);
+        self.learn(&newcomer.process, &saved.original);
         self.insert_as(app, newcomer);
         let processors = self.site.processors();
         if let Some(entry) = self.programs.get_mut(app) {

@@ -10,6 +10,7 @@ mod observe;
 mod rates;
 mod rules;
 mod stage;
+mod successors;
 mod turns;
 mod users;
 mod wishes;

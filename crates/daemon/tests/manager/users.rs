@@ -11,8 +11,8 @@ use numaestro_skip::skip;
 
 use crate::stage::{Client, Stage, example, turn, wait_for};
 
-const ALICE: u32 = 730_001;
-const BOB: u32 = 730_002;
+pub const ALICE: u32 = 730_001;
+pub const BOB: u32 = 730_002;
 /// A member of the administrators' group.
 const DAVE: u32 = 730_004;
 const ADMINS: u32 = 740_000;
@@ -21,7 +21,11 @@ const ACCOUNTS: &str = "root:x:0:0::/:/bin/sh\nalice:x:730001:730001::/:/bin/sh\
                         dave:x:730004:730004::/:/bin/sh\nwardens:x:740000:dave\n";
 
 /// A manager of all users with these settings; `None` where we cannot be other users.
-fn system(settings: &str) -> Option<Stage> {
+pub fn system(settings: &str) -> Option<Stage> {
+    system_under(Command::new(example("manager")), settings)
+}
+
+pub fn system_under(mut manager: Command, settings: &str) -> Option<Stage> {
     if own_uid() != 0 {
         return None;
     }
@@ -36,7 +40,7 @@ fn system(settings: &str) -> Option<Stage> {
     std::fs::copy(example("client"), dir.join("client")).unwrap();
     open(&dir.join("client"));
     configure(&stage, settings);
-    stage.start_under(Command::new(example("manager")).arg("--system"));
+    stage.start_under(manager.arg("--system"));
     Some(stage)
 }
 
@@ -47,8 +51,8 @@ fn configure(stage: &Stage, settings: &str) {
     std::fs::write(stage.dir().join("config.toml"), format!("unmanaged = false\n{settings}\n{service}")).unwrap();
 }
 
-/// A process of this user, in these groups besides.
-fn of(stage: &Stage, uid: u32) -> Client {
+/// A process of this user.
+pub fn of(stage: &Stage, uid: u32) -> Client {
     Client::under(Command::new(stage.dir().join("client")).uid(uid).gid(uid), &stage.dir())
 }
 
