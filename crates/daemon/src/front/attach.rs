@@ -24,7 +24,11 @@ impl Front {
             let (entry, peer) = (shell.programs().get(app), who.peer);
             peer.pid != 0 && entry.is_some_and(|entry| entry.pid() == peer.pid && entry.owner.uid == peer.uid)
         };
-        match wire::decode(packet) {
+        let message = wire::decode(packet);
+        if !matches!(message, Err(_) | Ok(Message::Advise(_) | Message::Alive { .. })) {
+            self.questions.forget();
+        }
+        match message {
             Err(refusal) => self.turn_away(number, refusal, "this message is not understood", shell),
             Ok(Message::Hello(_)) if self.is_ending() => {
                 self.turn_away(number, code::STOPPING, "the manager is stopping", shell);
