@@ -93,10 +93,8 @@ impl Manager {
         let now = monotonic_ns();
         if self.shell.deadline().is_some_and(|deadline| deadline <= now) {
             self.shell.feed(Event::Timer);
-            self.front.something_has_happened();
         }
         for due in self.shell.wakeups().take_due(now) {
-            self.front.something_has_happened();
             if !self.shell.due(due) {
                 self.front.due(due, &mut self.shell);
             }

@@ -3,7 +3,7 @@
 //!
 //! The user with the most time left comes first, so a user who asks seldom waits for one request of
 //! anybody else, however many others there are. Within a user, connections take turns. Users who
-//! have spent their time are served when nobody else waits, and all of them together for a part of
+//! have spent their time are served when nobody else waits, and all of them together for half of
 //! the time only: the rest is for decisions.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -13,7 +13,7 @@ use crate::payer::Payer;
 /// Part of the time that each user has, and the most that is saved up, nanoseconds.
 const BUDGET: Rate = Rate { one_in: 4, most_ns: 200_000_000 };
 /// The same of all users together who have spent theirs.
-const OVERTIME: Rate = Rate { one_in: 4, most_ns: 5_000_000 };
+const OVERTIME: Rate = Rate { one_in: 2, most_ns: 5_000_000 };
 /// The most that is owed: one long request does not shut a user out.
 const DEBT_NS: i64 = 100_000_000;
 /// Users without requests who are remembered.

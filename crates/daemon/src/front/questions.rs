@@ -1,5 +1,6 @@
 //! Questions: what changes nothing. They are answered from copies, and a copy serves all who ask
-//! until the manager has done something else. Answers that take long are made by another thread.
+//! until anybody has changed something: nobody is told less than what they know already. What time
+//! changes is told a moment later. Answers that take long are made by another thread.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,9 +19,13 @@ use crate::shell::Shell;
 use crate::wakeups::token;
 use crate::witness::Witness;
 
-/// Programs write into their pages, and time passes, without the manager: a copy is not used for
-/// longer.
+/// Programs write into their pages, and time passes, without anybody's request: a copy is not used
+/// for longer,
 const FRESH_NS: u64 = 20_000_000;
+/// nor, where it takes long to make, for more than so many times as long,
+const FRESH_TIMES: u64 = 10;
+/// and never for longer than this.
+const FRESH_MOST_NS: u64 = 200_000_000;
 /// Answers of one copy that are kept for others who ask the same.
 const KEPT_MOST: usize = 16;
 
@@ -59,6 +64,7 @@ impl Questions {
 /// A copy of something, as long as it is fresh.
 #[derive(Debug)]
 struct Copied<T> {
+    /// And the time until which it is.
     kept: Option<(T, u64)>,
 }
 
@@ -70,12 +76,14 @@ impl<T> Default for Copied<T> {
 
 impl<T: Clone> Copied<T> {
     fn get(&self) -> Option<T> {
-        let (copy, taken_ns) = self.kept.as_ref()?;
-        (monotonic_ns() < taken_ns + FRESH_NS).then(|| copy.clone())
+        self.kept.as_ref().filter(|(_, until)| monotonic_ns() < *until).map(|(copy, _)| copy.clone())
     }
 
-    fn keep(&mut self, copy: T) -> T {
-        self.kept = Some((copy.clone(), monotonic_ns()));
+    /// A new one, whose making has begun then.
+    fn keep(&mut self, copy: T, begun_ns: u64) -> T {
+        let now = monotonic_ns();
+        let fresh = (now.saturating_sub(begun_ns) * FRESH_TIMES).clamp(FRESH_NS, FRESH_MOST_NS);
+        self.kept = Some((copy.clone(), now + fresh));
         copy
     }
 }
@@ -139,23 +147,28 @@ impl Picture {
 impl Front {
     fn picture(&mut self, shell: &Shell) -> Arc<Picture> {
         self.questions.picture.get().unwrap_or_else(|| {
+            let begun = monotonic_ns();
             let status = shell.status(&|uid| self.users.name_of(uid), self.started_ns);
             let owners = shell.programs().iter().map(|app| (app.number, app.owner.uid)).collect();
-            self.questions.picture.keep(Arc::new(Picture { status, owners, kept: Kept::default() }))
+            self.questions.picture.keep(Arc::new(Picture { status, owners, kept: Kept::default() }), begun)
         })
     }
 
     pub(super) fn witness(&mut self, shell: &Shell) -> Arc<(Witness, Kept)> {
-        let witness = self.questions.witness.get();
-        witness.unwrap_or_else(|| self.questions.witness.keep(Arc::new((shell.witness(), Kept::default()))))
+        self.questions.witness.get().unwrap_or_else(|| {
+            let begun = monotonic_ns();
+            let witness = shell.witness();
+            self.questions.witness.keep(Arc::new((witness, Kept::default())), begun)
+        })
     }
 
     /// The page for scrapers.
     pub(super) fn page(&mut self, shell: &Shell) -> Arc<String> {
         let page = self.questions.page.get();
         page.unwrap_or_else(|| {
+            let begun = monotonic_ns();
             let page = self.figures_page(shell);
-            self.questions.page.keep(Arc::new(page))
+            self.questions.page.keep(Arc::new(page), begun)
         })
     }
 
