@@ -59,6 +59,11 @@ impl Place {
             open(&root.path().join(name));
         }
         write("accounts", ACCOUNTS);
+        for user in [ALICE, BOB] {
+            let home = root.path().join(user.to_string());
+            std::fs::create_dir(&home).expect("a home");
+            std::os::unix::fs::chown(&home, Some(user), Some(user)).expect("as root");
+        }
         let accounts = root.path().join("accounts");
         let service = format!("[service]\naccounts = \"{}\"\n", accounts.display());
         write("config.toml", &format!("unmanaged = false\n[recording]\non = false\n{service}"));
@@ -89,6 +94,7 @@ impl Place {
     fn command(&self, user: u32, program: &str, words: &[&str]) -> Command {
         let mut command = Command::new(self.path(program));
         command.args(words).env("NUMAESTRO_DIR", self.path("n")).current_dir("/").uid(user).gid(user);
+        command.env("HOME", self.path(&user.to_string())).env_remove("XDG_CACHE_HOME").env_remove("XDG_RUNTIME_DIR");
         command.stdin(Stdio::null()).stdout(Stdio::null());
         command
     }
