@@ -3,8 +3,8 @@
 //!
 //! A connection gives one message at a time, a packet or a line, and takes bytes to send. While it
 //! waits for its turn, for its answer, or for its peer to take an answer, nothing is read from it:
-//! what its peer says meanwhile stays in the kernel, which makes the peer wait. If a connection ends
-//! that has asked for a program and has not been answered, its application is *abandoned*.
+//! what its peer says meanwhile stays in the kernel, which makes the peer wait. If a connection
+//! ends that has asked for a program and has not been answered, its application is *abandoned*.
 
 mod accepting;
 mod requests;
@@ -41,10 +41,7 @@ struct Connection {
     sort: Sort,
     input: Vec<u8>,
     output: Vec<u8>,
-    /// It gets a status after every change.
-    watching: bool,
-    /// The next one is due.
-    picture_due: bool,
+    pictures: Pictures,
     /// The application it asked for with `run` and that has not been answered.
     asked: Option<u64>,
     /// To be closed once everything is sent.
@@ -54,6 +51,16 @@ struct Connection {
     /// Bytes of both buffers, as they were counted last.
     held: usize,
     rests: Rests,
+}
+
+/// Whether a connection gets a status after every change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pictures {
+    Unwanted,
+    /// The latest has been given.
+    Shown,
+    /// The next is due.
+    Due,
 }
 
 /// What a connection waits for.
@@ -268,12 +275,12 @@ impl Connections {
     /// It gets a status after every change from now on.
     pub(crate) fn watch(&mut self, number: u64) {
         if let Some(connection) = self.open.get_mut(&number) {
-            connection.watching = true;
+            connection.pictures = Pictures::Shown;
         }
     }
 
     pub(crate) fn are_watching(&self) -> bool {
-        self.open.values().any(|connection| connection.watching)
+        self.open.values().any(|connection| connection.pictures != Pictures::Unwanted)
     }
 
     /// The connections of a user, inside of containers and outside.

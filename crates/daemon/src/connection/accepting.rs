@@ -6,7 +6,7 @@ use numaestro_host::socket::{self, Sort};
 use numaestro_host::{HostError, monotonic_ns};
 use tracing::warn;
 
-use super::{Connection, Connections, Rests, line_of};
+use super::{Connection, Connections, Pictures, Rests, line_of};
 use crate::payer::Payer;
 use crate::rights::{Refusal, Who};
 use crate::service::Sockets;
@@ -84,7 +84,8 @@ impl Connections {
     pub(crate) fn admit(&mut self, fd: OwnedFd, (who, payer): (Who, Payer), sort: Sort, wakeups: &mut Wakeups) {
         if self.open.len() >= CONNECTIONS_MAX {
             // The oldest that has not asked for anything is the least worth.
-            let idle = self.open.iter().find(|(_, other)| other.asked.is_none() && !other.watching);
+            let idle =
+                self.open.iter().find(|(_, other)| other.asked.is_none() && other.pictures == Pictures::Unwanted);
             let Some(oldest) = idle.map(|(number, _)| *number) else { return };
             self.hang_up(oldest, wakeups);
         }
@@ -97,8 +98,7 @@ impl Connections {
             sort,
             input: Vec::new(),
             output: Vec::new(),
-            watching: false,
-            picture_due: false,
+            pictures: Pictures::Unwanted,
             asked: None,
             closing: false,
             is_dry: false,

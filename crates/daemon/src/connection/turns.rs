@@ -7,7 +7,7 @@ use numaestro_host::poll::{Interest, Ready};
 use numaestro_host::socket::{self, Received, Sort};
 use tracing::warn;
 
-use super::{Connection, Connections, Rests, Turn};
+use super::{Connection, Connections, Pictures, Rests, Turn};
 use crate::payer::Payer;
 use crate::wakeups::{Wakeups, token};
 use crate::wire;
@@ -76,7 +76,8 @@ impl Connections {
         if !connection.output.is_empty() {
             return Heard::Nothing;
         }
-        if std::mem::take(&mut connection.picture_due) {
+        if connection.pictures == Pictures::Due {
+            connection.pictures = Pictures::Shown;
             return Heard::Picture;
         }
         let heard = connection.message();
@@ -126,7 +127,7 @@ impl Connections {
         let is_dry = std::mem::take(&mut connection.is_dry);
         let interest = if !connection.output.is_empty() {
             Interest::Write
-        } else if is_dry && !connection.picture_due {
+        } else if is_dry && connection.pictures != Pictures::Due {
             Interest::Read
         } else {
             connection.rests = Rests::Queued;
@@ -175,9 +176,9 @@ impl Connections {
 
     /// Every connection that watches gets a picture when its turn comes.
     pub(crate) fn show_watchers(&mut self, wakeups: &mut Wakeups) {
-        let watchers = self.open.iter_mut().filter(|(_, connection)| connection.watching);
+        let watchers = self.open.iter_mut().filter(|(_, connection)| connection.pictures != Pictures::Unwanted);
         let due = watchers.map(|(number, connection)| {
-            connection.picture_due = true;
+            connection.pictures = Pictures::Due;
             (*number, connection.rests)
         });
         let idle: Vec<(u64, Rests)> = due.filter(|(_, rests)| *rests == Rests::Polled(Interest::Read)).collect();

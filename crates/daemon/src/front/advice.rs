@@ -61,8 +61,8 @@ impl Front {
         let copy = self.witness(shell);
         let make = move || {
             Arc::new(match question.ask(&copy.0) {
-                Ok(advice) => copy.0.on_machine(|machine| wire::advised(&advice, machine)).to_vec(),
-                Err(refusal) => wire::advised_against(code::REFUSED, &refusal.reason).to_vec(),
+                Ok(advice) => copy.0.on_machine(|machine| wire::advised(&advice, machine)),
+                Err(refusal) => wire::advised_against(code::REFUSED, &refusal.reason),
             })
         };
         self.answer_by_thread(vec![number], make, shell);
