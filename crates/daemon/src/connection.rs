@@ -93,14 +93,15 @@ pub(crate) struct Connections {
 }
 
 impl Connections {
-    pub(crate) fn new(sockets: Sockets, wakeups: &Wakeups) -> Result<Self, HostError> {
+    /// `of_one`: they are all of one user.
+    pub(crate) fn new(sockets: Sockets, of_one: bool, wakeups: &Wakeups) -> Result<Self, HostError> {
         let connections = Self {
             sockets,
             accepting: true,
             spare: Spare::new(),
             open: BTreeMap::new(),
             next: 0,
-            requests: Requests::default(),
+            requests: Requests::new(of_one),
             log: Sparing::default(),
             abandoned: Vec::new(),
         };

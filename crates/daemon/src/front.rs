@@ -90,7 +90,7 @@ impl Front {
         shell: &mut Shell,
     ) -> Result<Self> {
         let sockets = Sockets::open(&config, directory.runtime(), inherited)?;
-        let connections = Connections::new(sockets, shell.wakeups())?;
+        let connections = Connections::new(sockets, !config.system, shell.wakeups())?;
         let mut front = Self {
             config,
             directory,

@@ -2,6 +2,7 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use numaestro_host::poll::Interest;
 use numaestro_host::socket::{self, Sort};
 use numaestro_host::{HostError, monotonic_ns};
 use tracing::warn;
@@ -33,7 +34,8 @@ impl Connections {
 
     /// Accepts one that waits.
     pub(crate) fn accept(&mut self, sort: Sort, wakeups: &mut Wakeups) -> Option<OwnedFd> {
-        if !self.accepting {
+        // Those who are not let in yet wait in the kernel.
+        if !self.accepting || self.requests.is_full() {
             return None;
         }
         match self.sockets.of(sort).accept() {
@@ -83,9 +85,12 @@ impl Connections {
     /// Takes an accepted peer in. Most peers have spoken by then, so it waits for its turn.
     pub(crate) fn admit(&mut self, fd: OwnedFd, (who, payer): (Who, Payer), sort: Sort, wakeups: &mut Wakeups) {
         if self.open.len() >= CONNECTIONS_MAX {
-            // The oldest that has not asked for anything is the least worth.
-            let idle =
-                self.open.iter().find(|(_, other)| other.asked.is_none() && other.pictures == Pictures::Unwanted);
+            // The oldest that asks for nothing is the least worth.
+            let is_idle = |other: &Connection| {
+                let waits = other.asked.is_some() || other.pictures != Pictures::Unwanted;
+                !waits && other.rests == Rests::Polled(Interest::Read)
+            };
+            let idle = self.open.iter().find(|(_, other)| is_idle(other));
             let Some(oldest) = idle.map(|(number, _)| *number) else { return };
             self.hang_up(oldest, wakeups);
         }

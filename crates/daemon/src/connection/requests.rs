@@ -16,6 +16,8 @@ const BUDGET: Rate = Rate { one_in: 4, most_ns: 200_000_000 };
 const OVERTIME: Rate = Rate { one_in: 2, most_ns: 5_000_000 };
 /// The most that is owed: one long request does not shut a user out.
 const DEBT_NS: i64 = 100_000_000;
+/// Connections that wait in a manager of one user, until others are let in.
+const WAITING_OF_ONE: usize = 64;
 /// Users without requests who are remembered.
 const REMEMBERED: usize = 256;
 
@@ -33,6 +35,8 @@ pub(crate) enum Turn {
 /// See the file's header.
 #[derive(Debug, Default)]
 pub(crate) struct Requests {
+    /// There is one user, from whom nobody is to be protected.
+    of_one: bool,
     payers: BTreeMap<Payer, Account>,
     overtime: Option<Purse>,
 }
@@ -50,6 +54,17 @@ struct Account {
 }
 
 impl Requests {
+    /// `of_one`: there is one user only, who may use all of the time.
+    pub(super) fn new(of_one: bool) -> Self {
+        Self { of_one, ..Self::default() }
+    }
+
+    /// As many wait as are worth to be let in. Where there are several users, each has a limit of
+    /// connections instead.
+    pub(super) fn is_full(&self) -> bool {
+        self.of_one && self.payers.values().any(|account| account.waiting.len() >= WAITING_OF_ONE)
+    }
+
     /// A connection has something to say. It is not waiting yet.
     pub(super) fn wait(&mut self, payer: Payer, number: u64, now_ns: u64) {
         if self.payers.len() > REMEMBERED {
@@ -83,7 +98,7 @@ impl Requests {
         let overtime = self.overtime.as_ref();
         let begins = account.purse.filled_ns(BUDGET);
         let begins = overtime.map_or(0, |purse| begins.min(purse.filled_ns(OVERTIME)));
-        if begins <= now_ns { Turn::Of(number) } else { Turn::At(begins) }
+        if self.of_one || begins <= now_ns { Turn::Of(number) } else { Turn::At(begins) }
     }
 
     fn richest(&self, now_ns: u64) -> Option<Payer> {
@@ -254,6 +269,16 @@ mod tests {
         // One long request does not shut its user out for long.
         requests.charge(ALICE, 60_000 * MS, 10_000 * MS);
         assert!(matches!(requests.next(10_000 * MS), Turn::At(at) if at <= 10_500 * MS));
+    }
+
+    #[test]
+    fn the_only_user_has_all_of_the_time() {
+        let mut requests = Requests::new(true);
+        requests.wait(ALICE, 0, 0);
+        assert_eq!(serve(&mut requests, &[ALICE], 10_000 * MS, MS), [10_000]);
+        assert!(!requests.is_full());
+        (1..100).for_each(|number| requests.wait(ALICE, number, 0));
+        assert!(requests.is_full());
     }
 
     #[test]
