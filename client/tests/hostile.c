@@ -10,12 +10,15 @@
  *     "resize"   attaches and tries to shrink, grow and punch the page
  *     "leave"    attaches again and again and leaves without a message
  *     "refused"  must be turned away: exit code 0 if it was
+ *     "asks"     the socket is `control`: sends the line in the fourth argument again and again, on
+ *                as many connections as the fifth says, and reads the answers if there is a sixth
  */
 #include "../src/message.h"
 #include "check.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -150,6 +153,35 @@ static void flood(void)
         close(fd);
 }
 
+enum { CONNECTIONS = 1024 };
+
+/* Sends as much as there is room for on every connection, and begins a new one for each that the
+ * manager has ended. */
+static void ask(const char *line, int connections, int reads)
+{
+    static int fds[CONNECTIONS];
+    static char lines[65536], answers[1 << 20];
+    static size_t length;
+    if (!length) {
+        memset(fds, -1, sizeof fds);
+        while (length + strlen(line) + 1 < sizeof lines)
+            length += (size_t)sprintf(lines + length, "%s\n", line);
+    }
+    for (int i = 0; i < connections && i < CONNECTIONS; i++) {
+        if (fds[i] < 0)
+            fds[i] = connected(SOCK_STREAM);
+        ssize_t sent = send(fds[i], lines, length, MSG_NOSIGNAL | MSG_DONTWAIT), got = 1;
+        int ended = sent < 0 && errno != EAGAIN;
+        while (reads && !ended && (got = recv(fds[i], answers, sizeof answers, MSG_DONTWAIT)) > 0)
+            ;
+        if (ended || got == 0) {
+            close(fds[i]);
+            fds[i] = -1;
+        }
+    }
+    usleep(100);
+}
+
 static void expect_sealed(int fd)
 {
     if (ftruncate(fd, 0) == 0 || ftruncate(fd, 2 * PAGE) == 0)
@@ -172,7 +204,8 @@ int main(int argc, char **argv)
         printf("page %s, code %u, %.160s\n", fd < 0 ? "no" : "yes", welcome.code, welcome.text);
         return fd < 0 ? 0 : 1;
     }
-    uint64_t *page = strcmp(how, "flood") && strcmp(how, "leave") ? attached(&fd, &welcome) : NULL;
+    int attaches = strcmp(how, "flood") && strcmp(how, "leave") && strcmp(how, "asks");
+    uint64_t *page = attaches ? attached(&fd, &welcome) : NULL;
     if (!strcmp(how, "resize"))
         expect_sealed(fd);
     printf("attached\n");
@@ -188,6 +221,8 @@ int main(int argc, char **argv)
             flood();
         else if (!strcmp(how, "leave"))
             close(attach(&(struct nm_hello){0}, &welcome)), claim();
+        else if (!strcmp(how, "asks"))
+            ask(argc > 4 ? argv[4] : "", argc > 5 ? atoi(argv[5]) : 1, argc > 6);
         else if (strcmp(how, "silent"))
             usleep(1000);
     }

@@ -2,7 +2,6 @@
 //! It writes journal and recording too, because these hold each event with the actions that follow
 //! from it.
 
-use std::any::Any;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Write;
@@ -13,8 +12,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, anyhow};
 use numaestro_abi::control::PolicyInfo;
 use numaestro_contract::Observation;
-use numaestro_engine::explain::Alternative;
-use numaestro_engine::{Action, Advice, Engine, Event, Nanos, Needs, Settings, Snapshot, Wish, journal};
+use numaestro_engine::{Action, Engine, Event, Nanos, Needs, Settings, Snapshot, journal};
 use numaestro_policy::AppId;
 use numaestro_topology::{CpuSet, Machine};
 
@@ -23,6 +21,7 @@ use crate::config::Config;
 use crate::history::History;
 use crate::metrics::Histogram;
 use crate::recording::{Recording, Wanted};
+use crate::witness::{Witness, message_of};
 
 /// The policy that takes over when another one has failed.
 pub(crate) const FALLBACK_POLICY: &str = "share=equi placement=affinity";
@@ -292,20 +291,9 @@ impl ContainedEngine {
         }
     }
 
-    /// See [`History::told`].
-    pub(crate) fn told(&self, now: Nanos, after: Option<u64>) -> (String, bool) {
-        self.history.told(after, now, &|| self.engine.snapshot())
-    }
-
-    /// What is remembered.
-    pub(crate) const fn history(&self) -> &History {
-        &self.history
-    }
-
-    /// What would give an application another number of processors. `own`: applications whose end
-    /// may be named. Nothing changes, and nothing is found where the policy fails at it.
-    pub(crate) fn alternatives(&self, now: Nanos, app: AppId, own: &dyn Fn(AppId) -> bool) -> Vec<Alternative> {
-        catch_unwind(AssertUnwindSafe(|| self.engine.alternatives(now, app, own))).unwrap_or_default()
+    /// A copy that answers questions.
+    pub(crate) fn witness(&self, now: Nanos) -> Witness {
+        Witness::new(now, self.engine.clone(), self.history.clone())
     }
 
     /// The shell has observed something; for the journal.
@@ -322,16 +310,6 @@ impl ContainedEngine {
     pub(crate) fn arrives(&mut self, app: AppId, name: &str, user: u32) {
         self.arriving = Some(name.to_owned());
         self.history.arrives(app, user);
-    }
-
-    /// Says what an application with this wish would get if it came now, or why it would be
-    /// refused. Nothing changes, even if the policy fails at it.
-    pub(crate) fn advise(&self, now: Nanos, wish: &Wish, free_memory: &[u64]) -> Result<Advice, String> {
-        let asked = catch_unwind(AssertUnwindSafe(|| self.engine.advise(now, wish, free_memory)));
-        match asked {
-            Ok(answer) => answer.map_err(|refusal| refusal.reason),
-            Err(cause) => Err(format!("the policy fails at such an application: {}", message_of(cause.as_ref()))),
-        }
     }
 
     /// Events so far: the position in the journal.
@@ -377,11 +355,6 @@ impl ContainedEngine {
     pub(crate) fn snapshot(&self) -> Snapshot {
         self.engine.snapshot()
     }
-}
-
-fn message_of(cause: &(dyn Any + Send)) -> String {
-    let text = cause.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| cause.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned())
 }
 
 /// The policies and parts there are.

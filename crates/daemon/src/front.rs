@@ -11,14 +11,15 @@ mod history;
 mod jobs;
 mod picture;
 mod place;
+mod questions;
 mod recording;
 mod reload;
 mod steering;
 mod takeover;
+mod turns;
 mod users;
 
 use std::collections::BTreeSet;
-use std::os::fd::{AsFd, OwnedFd};
 use std::rc::Rc;
 
 use anyhow::Result;
@@ -26,20 +27,21 @@ use numaestro_abi::control::Reply;
 use numaestro_host::listen::Inherited;
 use numaestro_host::monotonic_ns;
 use numaestro_host::poll::Ready;
-use numaestro_host::socket::{self, Sort};
-use tracing::{info, warn};
+use numaestro_host::socket::Sort;
+use tracing::info;
 
 pub(crate) use place::Ending;
 
 use crate::config::Config;
-use crate::connection::{BUDGET, Connections};
+use crate::connection::Connections;
 use crate::metrics::Endpoint;
-use crate::peer::Evidence;
+use crate::payer::Payer;
 use crate::released::Released;
-use crate::rights::{Refusal, Rights};
+use crate::rights::{Refusal, Rights, Who};
 use crate::rules::Rules;
 use crate::service::{Service, Sockets};
 use crate::shell::Shell;
+use crate::sparing::{self, Line};
 use crate::state::Directory;
 use crate::users::Users;
 use crate::wakeups::{Due, token};
@@ -67,16 +69,14 @@ pub(crate) struct Front {
     jobs: jobs::Jobs,
     service: Service,
     metrics: Endpoint,
+    questions: questions::Questions,
     released: Released,
     /// Applications that waited in the queue of a former manager, and whose commands have not come
     /// to this one yet.
     expected: BTreeSet<u64>,
     /// Start of the manager, nanoseconds.
     started_ns: u64,
-    /// The manager is to end, and how.
-    ending: Option<Ending>,
-    /// Connections that wait for the outcome of the end.
-    askers_of_end: Vec<u64>,
+    end: place::End,
     /// Why the latest recording ended before its time; empty: it did not.
     recording_trouble: String,
 }
@@ -90,7 +90,7 @@ impl Front {
         shell: &mut Shell,
     ) -> Result<Self> {
         let sockets = Sockets::open(&config, directory.runtime(), inherited)?;
-        let connections = Connections::new(sockets, shell.wakeups())?;
+        let connections = Connections::new(sockets, !config.system, shell.wakeups())?;
         let mut front = Self {
             config,
             directory,
@@ -101,11 +101,11 @@ impl Front {
             jobs: jobs::Jobs::default(),
             service: Service::from_environment(),
             metrics: Endpoint::default(),
+            questions: questions::Questions::default(),
             released: Released::default(),
             expected: BTreeSet::new(),
             started_ns: monotonic_ns(),
-            ending: None,
-            askers_of_end: Vec::new(),
+            end: place::End::default(),
             recording_trouble: String::new(),
         };
         front.directory.watch(shell.wakeups());
@@ -127,17 +127,23 @@ impl Front {
 
     /// The manager is to end.
     pub(crate) fn end(&mut self) {
-        self.ending = Some(Ending::Orderly);
+        self.end.how = Some(Ending::Orderly);
     }
 
     pub(crate) fn is_ending(&self) -> bool {
-        self.ending.is_some()
+        self.end.how.is_some()
+    }
+
+    /// Something has happened beside questions: what is told from now on is taken anew.
+    pub(crate) fn something_has_happened(&mut self) {
+        self.questions.forget();
     }
 
     /// A time has come.
     pub(crate) fn due(&mut self, due: Due, shell: &mut Shell) {
         match due {
-            Due::Watch => self.show_watchers(shell),
+            Due::Watch => self.connections.show_watchers(shell.wakeups()),
+            Due::Refusals => self.log_left_out(),
             Due::Save => {
                 self.save(shell);
                 if !self.jobs.are_none() {
@@ -172,60 +178,36 @@ impl Front {
             token::ATTACH => self.accept(Sort::Packets, shell),
             token::CONTROL => self.accept(Sort::Stream, shell),
             step if (token::STEP..token::JOBSERVER).contains(&step) => {
+                self.questions.forget();
                 self.step_ended(step - token::STEP, shell);
             }
             token::PLACE => self.place_has_changed(shell),
+            token::ANSWERS => self.take_answers(shell),
             token::EXECS => self.rules.execs_waiting(shell.wakeups()),
             scraper if (token::METRICS..token::CONNECTION).contains(&scraper) => self.serve_metrics(event, shell),
             connection if connection >= token::CONNECTION => {
-                let number = connection - token::CONNECTION;
-                if self.connections.ready(number, event, shell.wakeups()) {
-                    self.read(number, shell);
-                }
+                self.connections.ready(connection - token::CONNECTION, event, shell.wakeups());
             }
             _ => {}
         }
     }
 
-    fn accept(&mut self, sort: Sort, shell: &mut Shell) {
-        for _ in 0..BUDGET {
-            let Some((fd, after_ns)) = self.connections.accept(sort, shell.wakeups()) else { return };
-            if let Some(number) = self.admit(fd, after_ns, sort, shell) {
-                // Most peers have spoken before they are accepted: no need to sleep in between.
-                self.read(number, shell);
-                self.connections.listen_to(number, shell.wakeups());
-            }
+    /// A user is refused something: in the log, unless there are too many lines of this user.
+    fn log_refusal(&mut self, payer: Payer, who: Who, refusal: &Refusal, shell: &mut Shell) {
+        let line = self.connections.log().line(payer);
+        if line == Line::First {
+            shell.wakeups().set(Due::Refusals, monotonic_ns() + sparing::PERIOD_NS);
+        }
+        if line != Line::LeftOut {
+            info!(uid = who.peer.uid, pid = who.peer.pid, "refused: {}", refusal.reason);
         }
     }
 
-    fn admit(&mut self, fd: OwnedFd, after_ns: u64, sort: Sort, shell: &mut Shell) -> Option<u64> {
-        let peer = socket::peer(fd.as_fd()).ok()?;
-        let who = self.rights.who_is(Evidence { socket: fd.as_fd(), peer, after_ns });
-        let usage = self.usage(who, shell);
-        if let Err(refusal) = self.rights.may_connect(who, usage) {
-            warn!(uid = peer.uid, "{}", refusal.reason);
-            Connections::turn_away(fd.as_fd(), sort, &refusal);
-            return None;
-        }
-        shell.wakeups().clear(Due::Idle);
-        self.connections.admit(fd, who, sort, shell.wakeups())
-    }
-
-    fn read(&mut self, number: u64, shell: &mut Shell) {
-        for _ in 0..BUDGET {
-            let Some(sort) = self.connections.sort(number) else { return };
-            let Some(heard) = self.connections.read(number, shell.wakeups()) else { return };
-            for message in &heard.messages {
-                match sort {
-                    Sort::Packets => self.packet(number, message, shell),
-                    Sort::Stream => self.line(number, message, shell),
-                }
-                self.deliver(shell);
-            }
-            if heard.too_long && self.connections.who(number).is_some() {
-                self.refuse(number, "the line is longer than 65536 bytes", "", shell);
-                self.connections.close_after_flush(number, shell.wakeups());
-            }
+    /// Says what was left out of the log.
+    fn log_left_out(&mut self) {
+        for (payer, lines) in self.connections.log().renew() {
+            let (uid, contained) = (payer.uid, payer.contained);
+            info!(uid, contained, "{lines} more refusals in {} s", sparing::PERIOD_NS / 1_000_000_000);
         }
     }
 
@@ -253,8 +235,8 @@ impl Front {
                 }
                 self.reply(number, &reply, shell);
             }
-            for number in outcome.looked {
-                self.show_memory(number, shell);
+            for looked in outcome.looked {
+                self.show_memory(looked, shell);
             }
             if outcome.arrived || outcome.departed {
                 self.company_has_changed(shell);
@@ -283,6 +265,7 @@ impl Front {
             if abandoned.is_empty() {
                 break;
             }
+            self.questions.forget();
             for app in abandoned {
                 shell.depart(app);
             }
@@ -331,7 +314,7 @@ impl Front {
     /// The orderly end: nothing is left that could be mistaken for a manager.
     pub(crate) fn finish(mut self, shell: &mut Shell) -> Ending {
         // Without programs nobody looks for a next manager.
-        let ending = self.ending.filter(|_| !shell.programs().is_empty()).unwrap_or(Ending::Orderly);
+        let ending = self.end.how.filter(|_| !shell.programs().is_empty()).unwrap_or(Ending::Orderly);
         self.service.ends();
         // Commands that wait in the queue start their programs without a manager.
         for number in shell.end_queue() {
@@ -342,7 +325,7 @@ impl Front {
         // Whoever asked for the end may look at the recording at once.
         Self::stop_recording(shell);
         self.directory.clear(self.connections.sockets_stay(), whole.processes == 0 && whole.left.is_empty());
-        for asker in std::mem::take(&mut self.askers_of_end) {
+        for asker in std::mem::take(&mut self.end.askers) {
             self.reply(asker, &Reply::Whole(whole.clone()), shell);
         }
         let Self { directory, mut connections, .. } = self;

@@ -15,7 +15,7 @@ use numaestro_policy::AppId;
 const PART_BYTES: usize = 128 << 10;
 
 /// See the file's header.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct History {
     /// The journal's first line.
     head: String,

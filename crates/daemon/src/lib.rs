@@ -6,6 +6,7 @@
 //! Linux.
 
 mod adoptable;
+mod answers;
 mod bandwidth;
 mod beginners;
 mod choice;
@@ -33,6 +34,7 @@ mod metrics;
 mod naming;
 mod obligations;
 mod pages;
+mod payer;
 mod peer;
 mod phases;
 mod programs;
@@ -44,6 +46,7 @@ mod rules;
 mod service;
 mod shared_pages;
 mod shell;
+mod sparing;
 mod start;
 mod state;
 mod stops;
@@ -55,6 +58,7 @@ mod wakeups;
 mod whole;
 mod wire;
 mod wishes;
+mod witness;
 
 pub use choice::{mistake as policy_mistake, next_policy};
 pub use config::{Config, ConfigError, Loaded, Source};

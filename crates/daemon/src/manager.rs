@@ -53,7 +53,13 @@ impl Manager {
         let mut ready = Vec::new();
         while !self.front.is_ending() {
             let deadline = self.shell.deadline();
-            self.shell.wakeups().wait(deadline, &mut ready)?;
+            match self.front.next_request_ns() {
+                Some(at) if at <= monotonic_ns() => self.shell.wakeups().look(deadline, &mut ready)?,
+                at => {
+                    let deadline = [deadline, at].into_iter().flatten().min();
+                    self.shell.wakeups().wait(deadline, &mut ready)?;
+                }
+            }
             // Deaths first: the processors of the dead can be given to applications that ask in the
             // same moment.
             ready.sort_by_key(|event| event.token < token::PROCESS);
@@ -61,6 +67,8 @@ impl Manager {
                 self.happened(*event);
                 self.front.deliver(&mut self.shell);
             }
+            // One: everything that has happened meanwhile comes before the next.
+            self.front.serve(&mut self.shell);
         }
         Ok(self.front.finish(&mut self.shell))
     }
@@ -70,14 +78,14 @@ impl Manager {
             token::TIMER => self.time_has_come(),
             token::SIGNAL => match self.signals.take() {
                 Some(Order::Stop) => self.front.end(),
-                Some(Order::Reload) => self.front.reload_by_signal(&mut self.shell),
+                Some(Order::Reload) => {
+                    self.front.reload_by_signal(&mut self.shell);
+                    self.front.something_has_happened();
+                }
                 None => {}
             },
-            _ => {
-                if !self.shell.ready(event) {
-                    self.front.ready(event, &mut self.shell);
-                }
-            }
+            _ if self.shell.ready(event) => self.front.something_has_happened(),
+            _ => self.front.ready(event, &mut self.shell),
         }
     }
 

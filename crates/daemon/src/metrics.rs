@@ -283,7 +283,7 @@ impl Endpoint {
         // again and again.
         if peer.write_answer() && !peer.ended {
             let writes = peer.answer.as_ref().is_some_and(|rest| !rest.is_empty());
-            let interest = if writes { Interest::ReadWrite } else { Interest::Read };
+            let interest = if writes { Interest::Write } else { Interest::Read };
             if wakeups.change(&peer.stream, token::METRICS + number, interest).is_ok() {
                 self.peers.insert(number, peer);
             }

@@ -5,6 +5,7 @@
 
 mod course;
 mod mover;
+mod orders;
 mod places;
 mod residency;
 mod show;
@@ -23,7 +24,8 @@ use tracing::{info, warn};
 use crate::machine::{node_of_os, os_of};
 use crate::wakeups::{Wakeups, token};
 use course::{Aim, Distances, Sample, Verdict};
-use mover::{Mover, Order, Report};
+use mover::{Mover, Report};
+use orders::Order;
 use residency::Places;
 
 pub(crate) use residency::Subject;
@@ -40,8 +42,8 @@ pub(crate) struct Pages {
     rate: u64,
     /// Nodes as of the latest look.
     nodes: Vec<NodeMemory>,
-    /// Connections that wait for a look, by its number.
-    askers: BTreeMap<u64, u64>,
+    /// Looks that have been asked for, by number.
+    looks: BTreeMap<u64, Look>,
     next_look: u64,
     /// Memory of programs, of all that there have been, that was moved to other nodes, bytes.
     moved_bytes: u64,
@@ -74,12 +76,29 @@ struct AppMemory {
     spill_logged: bool,
 }
 
+/// A look at the memory of the programs of a user, or of all.
+#[derive(Debug)]
+struct Look {
+    of: Option<u32>,
+    /// The connections that wait for it.
+    askers: Vec<u64>,
+}
+
+/// A look that is done.
+#[derive(Debug)]
+pub(crate) struct Looked {
+    /// The connections that wait for it.
+    pub(crate) askers: Vec<u64>,
+    /// Processor time, nanoseconds.
+    pub(crate) spent_ns: u64,
+}
+
 /// The mover's reports.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     pub(crate) events: Vec<Event>,
-    /// Connections whose look is done.
-    pub(crate) looked: Vec<u64>,
+    /// Looks that are done.
+    pub(crate) looked: Vec<Looked>,
     /// Pages have been moved.
     pub(crate) moved: bool,
 }
@@ -233,14 +252,28 @@ impl Pages {
         }
     }
 
-    /// Looks at the memory of all these, for the connection that asks; false if no mover can look.
-    pub(crate) fn look(&mut self, asker: u64, all: Vec<Subject>, machine: &Machine, wakeups: &Wakeups) -> bool {
+    /// Another connection waits for a look that has been asked for already; false: there is none
+    /// of these programs.
+    pub(crate) fn join_look(&mut self, asker: u64, of: Option<u32>) -> bool {
+        let look = self.looks.values_mut().find(|look| look.of == of);
+        look.map(|look| look.askers.push(asker)).is_some()
+    }
+
+    /// Looks at the memory of all these, the programs of a user or of all, for the connection that
+    /// asks; false if no mover can look.
+    pub(crate) fn look(
+        &mut self,
+        (asker, of): (u64, Option<u32>),
+        all: Vec<Subject>,
+        machine: &Machine,
+        wakeups: &Wakeups,
+    ) -> bool {
         let subjects: Vec<Subject> = all.into_iter().filter_map(|subject| self.with_aim(subject)).collect();
-        let look = self.next_look;
+        let number = self.next_look;
         let Some(mover) = self.mover(machine, wakeups) else { return false };
-        mover.tell(Order::Look(look, subjects));
+        mover.tell(Order::Look(number, subjects));
         self.next_look += 1;
-        self.askers.insert(look, asker);
+        self.looks.insert(number, Look { of, askers: vec![asker] });
         true
     }
 
@@ -266,7 +299,10 @@ impl Pages {
                     findings.events.push(Event::FreeMemory { bytes });
                     self.nodes = nodes;
                 }
-                Report::Looked(look) => findings.looked.extend(self.askers.remove(&look)),
+                Report::Looked(number, spent_ns) => {
+                    let look = self.looks.remove(&number);
+                    findings.looked.extend(look.map(|look| Looked { askers: look.askers, spent_ns }));
+                }
             }
         }
         findings

@@ -1,7 +1,9 @@
 //! The present applications, by their numbers and by their processes. Each component keeps its own
 //! facts of an application.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use numaestro_abi::control::Options;
 use numaestro_engine::Class;
@@ -62,12 +64,14 @@ pub(crate) struct Programs {
     by_number: BTreeMap<u64, App>,
     /// Application of a process id.
     by_pid: BTreeMap<u32, u64>,
+    /// The root processes as a set, from the first time that it is asked for.
+    roots: OnceCell<Arc<BTreeSet<u32>>>,
     next: u64,
 }
 
 impl Programs {
     pub(crate) fn new() -> Self {
-        Self { by_number: BTreeMap::new(), by_pid: BTreeMap::new(), next: 1 }
+        Self { by_number: BTreeMap::new(), by_pid: BTreeMap::new(), roots: OnceCell::new(), next: 1 }
     }
 
     /// The number that the next application gets.
@@ -82,6 +86,7 @@ impl Programs {
 
     pub(crate) fn insert(&mut self, app: App) {
         self.skip_to(app.number + 1);
+        self.roots.take();
         self.by_pid.insert(app.pid(), app.number);
         self.by_number.insert(app.number, app);
     }
@@ -89,6 +94,7 @@ impl Programs {
     pub(crate) fn remove(&mut self, app: u64) -> Option<App> {
         let gone = self.by_number.remove(&app)?;
         if self.by_pid.get(&gone.pid()) == Some(&app) {
+            self.roots.take();
             self.by_pid.remove(&gone.pid());
         }
         Some(gone)
@@ -140,6 +146,11 @@ impl Programs {
     /// The root processes of all applications.
     pub(crate) fn roots(&self) -> impl Iterator<Item = u32> {
         self.by_pid.keys().copied()
+    }
+
+    /// The same, to be kept: one for all who keep it.
+    pub(crate) fn shared_roots(&self) -> Arc<BTreeSet<u32>> {
+        self.roots.get_or_init(|| Arc::new(self.roots().collect())).clone()
     }
 
     /// The root processes of all applications but that of `pid`.

@@ -73,10 +73,9 @@ impl Refusal {
     }
 }
 
-/// The connections and programs that one user has at once.
+/// The programs that one user has at once.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Usage {
-    pub(crate) connections: u32,
     pub(crate) programs: u32,
     pub(crate) waiting: u32,
 }
@@ -243,10 +242,10 @@ impl Rights {
         self.system && who.role != Role::Admin
     }
 
-    /// Says whether a user who has this may have one more connection.
-    pub(crate) fn may_connect(&self, who: Who, usage: Usage) -> Result<(), Refusal> {
+    /// Says whether a user who has so many may have one more connection.
+    pub(crate) fn may_connect(&self, who: Who, there: u32) -> Result<(), Refusal> {
         let most = self.limits.connections_per_user;
-        self.within(who, usage.connections, most, "connections", "end some of the commands that wait or watch")
+        self.within(who, there, most, "connections", "end some of the commands that wait or watch")
     }
 
     /// Says whether a user who has this may have one more program, and perhaps let it wait.

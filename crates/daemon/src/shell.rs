@@ -22,10 +22,8 @@ use std::rc::Rc;
 use anyhow::Result;
 use numaestro_abi::control::Reply;
 use numaestro_contract::{Course, Next, Observation};
-use numaestro_engine::explain::Alternative;
-use numaestro_engine::{Action, Advice, Event, Wish};
+use numaestro_engine::{Action, Event};
 use numaestro_host::{monotonic_ns, procfs};
-use numaestro_policy::AppId;
 use numaestro_topology::CpuSet;
 use tracing::warn;
 
@@ -33,13 +31,14 @@ use crate::bandwidth;
 use crate::config::Config;
 use crate::cpusets::Cpusets;
 use crate::engine::{ContainedEngine, StepTimes};
-use crate::history::History;
 use crate::machine::Site;
+use crate::pages::Looked;
 use crate::peer::LivePeer;
 use crate::programs::{App, Programs};
 use crate::quota::Allowed;
 use crate::recording::{Recording, Wanted};
 use crate::wakeups::{Due, Wakeups};
+use crate::witness::Witness;
 use actuators::Actuators;
 use sensors::Sensors;
 
@@ -50,8 +49,8 @@ pub(crate) use applications::Newcomer;
 pub(crate) struct Outcome {
     /// Replies, by the connection that waits for them.
     pub(crate) replies: Vec<(u64, Reply)>,
-    /// Connections that asked where memory is, and can be answered now.
-    pub(crate) looked: Vec<u64>,
+    /// Looks at memory that are done.
+    pub(crate) looked: Vec<Looked>,
     /// Processes that are busy and not managed.
     pub(crate) busy: Vec<u32>,
     /// Something that people can see is different.
@@ -184,10 +183,9 @@ impl Shell {
         Err((self.refusal.clone(), hint.map(|detail| format!("programs cannot be stopped here: {detail}"))))
     }
 
-    /// Says what an application with this wish would get if it came now, or why it would be
-    /// refused.
-    pub(crate) fn advise(&self, wish: &Wish, free_memory: &[u64]) -> Result<Advice, String> {
-        self.engine.advise(monotonic_ns(), wish, free_memory)
+    /// What the engine has decided lately, and would decide.
+    pub(crate) fn witness(&self) -> Witness {
+        self.engine.witness(monotonic_ns())
     }
 
     /// The limits of the cgroups of a process, except of the groups that the manager has made,
@@ -261,22 +259,6 @@ impl Shell {
         }
         self.actuators.trees.watch_beginners(&mut self.wakeups);
         self.tend_recording();
-    }
-
-    /// See [`History::told`].
-    pub(crate) fn told(&self, after: Option<u64>) -> (String, bool) {
-        self.engine.told(monotonic_ns(), after)
-    }
-
-    /// The latest events.
-    pub(crate) fn history(&self) -> &History {
-        self.engine.history()
-    }
-
-    /// What would give an application another number of processors. `own`: applications whose end
-    /// may be named.
-    pub(crate) fn alternatives(&self, app: u64, own: &dyn Fn(AppId) -> bool) -> Vec<Alternative> {
-        self.engine.alternatives(monotonic_ns(), AppId(app), own)
     }
 
     /// Begins a recording, or ends it.

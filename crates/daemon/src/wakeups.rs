@@ -23,6 +23,7 @@ pub(crate) mod token {
     pub(crate) const FILES: u64 = 9;
     pub(crate) const PAGES: u64 = 10;
     pub(crate) const PLACE: u64 = 11;
+    pub(crate) const ANSWERS: u64 = 12;
     /// The parent of a step of a job; plus its process id.
     pub(crate) const STEP: u64 = 1 << 59;
     /// The jobserver of a build; plus the number of the application.
@@ -84,6 +85,8 @@ pub(crate) enum Due {
     Accept,
     /// A look whether the manager's directory and sockets are still there.
     Place,
+    /// Refusals that were not logged are counted in a line.
+    Refusals,
 }
 
 /// See the file's header.
@@ -110,6 +113,13 @@ impl Wakeups {
         self.timer.arm([self.next(), deadline].into_iter().flatten().min())?;
         ready.clear();
         self.poller.wait(ready)
+    }
+
+    /// The same without sleep: there is something to do in any case.
+    pub(crate) fn look(&mut self, deadline: Option<u64>, ready: &mut Vec<Ready>) -> Result<(), HostError> {
+        self.timer.arm([self.next(), deadline].into_iter().flatten().min())?;
+        ready.clear();
+        self.poller.look(ready)
     }
 
     /// Everything whose time has come. A handler may set itself again for a time that has passed

@@ -14,8 +14,8 @@ use crate::error::{self, HostError};
 pub enum Interest {
     /// Something to read, or the end.
     Read,
-    /// The same, and room to write.
-    ReadWrite,
+    /// Room to write, or the end.
+    Write,
     /// A pressure trigger (`EPOLLPRI`).
     Priority,
 }
@@ -24,7 +24,7 @@ impl Interest {
     fn flags(self) -> epoll::EventFlags {
         match self {
             Self::Read => epoll::EventFlags::IN,
-            Self::ReadWrite => epoll::EventFlags::IN | epoll::EventFlags::OUT,
+            Self::Write => epoll::EventFlags::OUT,
             Self::Priority => epoll::EventFlags::PRI,
         }
     }
@@ -82,8 +82,17 @@ impl Poller {
     /// Sleeps until something happens and appends it to `found`. A signal that interrupts the sleep
     /// ends it with nothing.
     pub fn wait(&mut self, found: &mut Vec<Ready>) -> Result<(), HostError> {
+        self.find(None, found)
+    }
+
+    /// Appends what has happened, without sleep.
+    pub fn look(&mut self, found: &mut Vec<Ready>) -> Result<(), HostError> {
+        self.find(Some(&Timespec::default()), found)
+    }
+
+    fn find(&mut self, timeout: Option<&Timespec>, found: &mut Vec<Ready>) -> Result<(), HostError> {
         self.events.clear();
-        match epoll::wait(&self.fd, rustix::buffer::spare_capacity(&mut self.events), None) {
+        match epoll::wait(&self.fd, rustix::buffer::spare_capacity(&mut self.events), timeout) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(other) => return Err(error::call("wait for events")(other)),
         }

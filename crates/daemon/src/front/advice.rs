@@ -2,18 +2,22 @@
 //! a copy of the engine, within the rights, the party and the cgroup's limits of the asking
 //! process. Nothing is given.
 
+use std::sync::Arc;
+
 use numaestro_abi::attach::{Query, code};
-use numaestro_abi::control::{self, Options};
+use numaestro_abi::control::{self, Options, Reply};
 use numaestro_engine::{Advice, Class, Wish};
 use numaestro_host::numa;
 use numaestro_topology::Machine;
 
 use super::Front;
+use crate::connection::line_of;
 use crate::machine::node_list;
 use crate::rights::{Refusal, Who};
 use crate::shell::Shell;
 use crate::wire;
 use crate::wishes::Limits;
+use crate::witness::Witness;
 
 impl Front {
     /// Advice for people, with the numbers that Linux gives processors and nodes.
@@ -23,20 +27,18 @@ impl Front {
         who: Who,
         options: &Options,
         shell: &mut Shell,
-    ) -> Result<control::Advice, Refusal> {
-        let advice = self.advice(number, who, options, shell)?;
-        let machine = &shell.site().machine;
-        Ok(control::Advice {
-            count: advice.count,
-            cpus: machine.os_cpuset(&advice.pus).to_string(),
-            free: machine.os_cpuset(&advice.free).to_string(),
-            shared: advice.shared,
-            position: advice.position,
-            nodes: node_list(machine, &advice.nodes).to_string(),
-            memory_nodes: node_list(machine, &advice.memory_nodes).to_string(),
-            memory_free: advice.memory_free,
-            why: advice.why,
-        })
+    ) -> Result<(), Refusal> {
+        let question = self.question(number, who, options, shell)?;
+        let copy = self.witness(shell);
+        let make = move || {
+            let reply = match question.ask(&copy.0) {
+                Ok(advice) => Reply::Advice(copy.0.on_machine(|machine| in_words_of_linux(advice, machine))),
+                Err(refusal) => refusal.reply(),
+            };
+            Arc::new(line_of(&reply))
+        };
+        self.answer_by_thread(vec![number], make, shell);
+        Ok(())
     }
 
     /// A program asks on the attach socket.
@@ -48,16 +50,26 @@ impl Front {
             memory: (question.memory > 0).then_some(question.memory),
             ..Options::default()
         };
-        let answer = match self.advice(number, who, &options, shell) {
-            Ok(advice) => wire::advised(&advice, &shell.site().machine),
-            Err(refusal) => wire::advised_against(code::REFUSED, &refusal.reason),
+        let question = match self.question(number, who, &options, shell) {
+            Ok(question) => question,
+            Err(refusal) => {
+                let answer = wire::advised_against(code::REFUSED, &refusal.reason);
+                self.connections.send(number, &answer, None);
+                return;
+            }
         };
-        // A program that does not read has asked in vain.
-        self.connections.send(number, &answer, None);
+        let copy = self.witness(shell);
+        let make = move || {
+            Arc::new(match question.ask(&copy.0) {
+                Ok(advice) => copy.0.on_machine(|machine| wire::advised(&advice, machine)),
+                Err(refusal) => wire::advised_against(code::REFUSED, &refusal.reason),
+            })
+        };
+        self.answer_by_thread(vec![number], make, shell);
     }
 
-    /// Says what `run` with these options would get, or why it would be refused.
-    fn advice(&mut self, number: u64, who: Who, options: &Options, shell: &mut Shell) -> Result<Advice, Refusal> {
+    /// What `run` with these options would ask the engine, or why it would be refused.
+    fn question(&mut self, number: u64, who: Who, options: &Options, shell: &mut Shell) -> Result<Question, Refusal> {
         let peer = self.live(number)?;
         self.may_start(who, &peer, options, shell)?;
         let party = self.user_of(peer.uid(), peer.pid(), shell).party;
@@ -76,12 +88,41 @@ impl Front {
             party,
             ..Wish::new(allowed.within(wanted))
         };
-        let found = shell.advise(&wish, &free_memory(&shell.site().machine));
+        let less = allowed.most.is_some_and(|most| most < wanted).then_some(allowed.why);
+        Ok(Question { wish, less })
+    }
+}
+
+/// What a program asks that would come now.
+struct Question {
+    wish: Wish,
+    /// Why it may have less than it wants.
+    less: Option<String>,
+}
+
+impl Question {
+    fn ask(self, witness: &Witness) -> Result<Advice, Refusal> {
+        let free = witness.on_machine(free_memory);
+        let found = witness.advise(&self.wish, &free);
         let mut found = found.map_err(|reason| Refusal::new(reason, "ask for less, or look at `numaestro status`"))?;
-        if allowed.most.is_some_and(|most| most < wanted) {
-            found.why = format!("{}; {}", found.why, allowed.why);
+        if let Some(less) = self.less {
+            found.why = format!("{}; {less}", found.why);
         }
         Ok(found)
+    }
+}
+
+fn in_words_of_linux(advice: Advice, machine: &Machine) -> control::Advice {
+    control::Advice {
+        count: advice.count,
+        cpus: machine.os_cpuset(&advice.pus).to_string(),
+        free: machine.os_cpuset(&advice.free).to_string(),
+        shared: advice.shared,
+        position: advice.position,
+        nodes: node_list(machine, &advice.nodes).to_string(),
+        memory_nodes: node_list(machine, &advice.memory_nodes).to_string(),
+        memory_free: advice.memory_free,
+        why: advice.why,
     }
 }
 

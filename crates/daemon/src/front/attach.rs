@@ -22,7 +22,11 @@ impl Front {
         }
         let live = || self.connections.behind(number).and_then(|evidence| self.rights.prove(evidence).ok());
         let is_from = |app: u64| live().and_then(|peer| shell.programs().of_peer(&peer)) == Some(app);
-        match wire::decode(packet) {
+        let message = wire::decode(packet);
+        if !matches!(message, Err(_) | Ok(Message::Advise(_) | Message::Alive { .. })) {
+            self.questions.forget();
+        }
+        match message {
             Err(refusal) => self.turn_away(number, refusal, "this message is not understood", shell),
             Ok(Message::Hello(_)) if self.is_ending() => {
                 self.turn_away(number, code::STOPPING, "the manager is stopping", shell);

@@ -25,7 +25,9 @@ impl Front {
             Ok(request) => match self.rights.may_ask(who, &request) {
                 Ok(()) => self.request(number, who, request, shell),
                 Err(refusal) => {
-                    info!(uid = who.peer.uid, pid = who.peer.pid, "refused: {}", refusal.reason);
+                    if let Some(payer) = self.connections.payer(number) {
+                        self.log_refusal(payer, who, &refusal, shell);
+                    }
                     self.say_no(number, &refusal, shell);
                 }
             },
@@ -38,39 +40,40 @@ impl Front {
     }
 
     fn request(&mut self, number: u64, who: Who, request: Request, shell: &mut Shell) {
+        if !is_question(&request) {
+            self.questions.forget();
+        }
         let outcome = match request {
             Request::Run(run) => self.run(number, who, run, shell),
             Request::Adopt { pid, options, force } => self.adopt(who, pid, options, force, shell).map(Some),
             Request::Release { app } => self.release(who, &app, shell).map(Some),
             Request::Set { app, wishes } => self.set(who, &app, &wishes, shell).map(Some),
-            Request::Status => Ok(Some(Reply::Status(Self::status_for(who, self.status(shell), shell)))),
+            Request::Status => {
+                self.show_picture(number, shell);
+                Ok(None)
+            }
             Request::Watch => {
                 self.connections.watch(number);
-                Ok(Some(Reply::Status(Self::status_for(who, self.status(shell), shell))))
+                self.show_picture(number, shell);
+                Ok(None)
             }
-            Request::Memory if shell.observe_memory(number) => Ok(None),
-            Request::Memory => {
-                let reason = "the thread that looks at memory cannot be started";
-                Err(Refusal::new(reason, "`numaestro doctor` says more"))
-            }
+            Request::Memory => self.look_at_memory(number, who, shell).map(|()| None),
             Request::PolicyList => {
                 let next = choice::next_policy(self.directory.runtime().path(), &self.config);
                 let (current, available) = (shell.policy_text(), engine::available());
                 Ok(Some(Reply::Policies(Policies { current, next, available })))
             }
             Request::PolicySet { policy } => self.set_policy(policy, shell).map(Some),
-            Request::History { app, after } => Self::history(who, app.as_ref(), after, shell).map(Some),
+            Request::History { app, after } => self.history(number, who, (app.as_ref(), after), shell).map(|()| None),
             Request::Record { on } => self.record(on, shell).map(Some),
             Request::BeginStep(step) => self.begin_step(number, who, step, shell).map(Some),
             Request::Jobs => Ok(Some(self.jobs_for(who, shell))),
             Request::SetJob { job, most } => self.set_job(who, job, most, shell).map(Some),
             Request::Reload => self.reload(shell).map(|reloaded| Some(Reply::Reloaded(reloaded))),
-            Request::Advise { options } => {
-                self.advise(number, who, &options, shell).map(|advice| Some(Reply::Advice(advice)))
-            }
+            Request::Advise { options } => self.advise(number, who, &options, shell).map(|()| None),
             Request::Stop => {
                 info!(pid = who.peer.pid, uid = who.peer.uid, "asked to stop");
-                self.askers_of_end.push(number);
+                self.end.askers.push(number);
                 self.end();
                 Ok(None)
             }
@@ -164,5 +167,30 @@ impl Front {
             Ok(()) => info!(policy = chosen, "chosen under a former manager"),
             Err((reason, _)) => warn!(policy = chosen, "the policy chosen before cannot be used: {reason}"),
         }
+    }
+}
+
+/// Says whether a request changes nothing.
+fn is_question(request: &Request) -> bool {
+    match request {
+        Request::Status
+        | Request::Watch
+        | Request::Memory
+        | Request::PolicyList
+        | Request::History { .. }
+        | Request::Record { on: None }
+        | Request::Jobs
+        | Request::Advise { .. }
+        | Request::Ping => true,
+        Request::Run(_)
+        | Request::Adopt { .. }
+        | Request::Release { .. }
+        | Request::Set { .. }
+        | Request::PolicySet { .. }
+        | Request::Record { on: Some(_) }
+        | Request::BeginStep(_)
+        | Request::SetJob { .. }
+        | Request::Reload
+        | Request::Stop => false,
     }
 }

@@ -1,13 +1,10 @@
-//! The pictures that the front shows: to people, to connections that watch, to scrapers and to the
-//! service manager.
+//! What the front shows to scrapers and to the service manager.
 
-use numaestro_abi::control::{Reply, Status};
 use numaestro_host::monotonic_ns;
 use numaestro_host::poll::Ready;
 
 use super::Front;
 use crate::metrics::Figures;
-use crate::rights::{self, Who};
 use crate::shell::Shell;
 
 impl Front {
@@ -18,7 +15,13 @@ impl Front {
     }
 
     pub(super) fn serve_metrics(&mut self, event: Ready, shell: &mut Shell) {
-        let Some(asking) = self.metrics.ready(event, shell.wakeups()) else { return };
+        if let Some(asking) = self.metrics.ready(event, shell.wakeups()) {
+            let page = self.page(shell);
+            self.metrics.answer(asking, &page, shell.wakeups());
+        }
+    }
+
+    pub(super) fn figures_page(&self, shell: &Shell) -> String {
         let ledger = shell.ledger();
         let figures = Figures {
             ledger: &ledger,
@@ -30,41 +33,6 @@ impl Front {
             users: shell.processors_by_user(&ledger, &|uid| self.users.name_of(uid)),
             folded: shell.foldings(),
         };
-        let page = figures.page();
-        self.metrics.answer(asking, &page, shell.wakeups());
-    }
-
-    pub(super) fn status(&self, shell: &Shell) -> Status {
-        shell.status(&|uid| self.users.name_of(uid), self.started_ns)
-    }
-
-    /// The picture as a peer may see it.
-    pub(super) fn status_for(who: Who, status: Status, shell: &Shell) -> Box<Status> {
-        let owner = |app: u64| shell.programs().get(app).map(|entry| entry.owner.uid);
-        Box::new(rights::as_seen(who, &owner, status))
-    }
-
-    /// Sends the picture to connections that watch, except those that have not taken the last one
-    /// yet.
-    pub(super) fn show_watchers(&mut self, shell: &mut Shell) {
-        let numbers = self.connections.ready_watchers();
-        if numbers.is_empty() {
-            return;
-        }
-        let status = self.status(shell);
-        for number in numbers {
-            if let Some(who) = self.connections.who(number) {
-                let seen = Self::status_for(who, status.clone(), shell);
-                self.reply(number, &Reply::Status(seen), shell);
-            }
-        }
-    }
-
-    /// The look at all memory is done, for this connection.
-    pub(super) fn show_memory(&mut self, number: u64, shell: &mut Shell) {
-        let Some(who) = self.connections.who(number) else { return };
-        let mut status = Self::status_for(who, self.status(shell), shell);
-        status.nodes = shell.node_statuses();
-        self.reply(number, &Reply::Status(status), shell);
+        figures.page()
     }
 }

@@ -31,6 +31,14 @@ pub(crate) enum Ending {
     Homeless,
 }
 
+/// Whether the manager is to end, and how.
+#[derive(Debug, Default)]
+pub(super) struct End {
+    pub(super) how: Option<Ending>,
+    /// Connections that wait for the outcome.
+    pub(super) askers: Vec<u64>,
+}
+
 impl Front {
     /// The runtime directory.
     pub(crate) fn place(&self) -> &Path {
@@ -56,7 +64,7 @@ impl Front {
             Ok(()) => info!(directory = %self.place().display(), "somebody has removed it; it was made anew"),
             Err(cause) => {
                 warn!("the manager's directory has gone, so it ends: {cause:#}");
-                self.ending = Some(Ending::Homeless);
+                self.end.how = Some(Ending::Homeless);
             }
         }
     }

@@ -61,6 +61,7 @@ impl Front {
     /// The engine learns of changed parties.
     pub(super) fn tell_parties(&mut self, shell: &mut Shell) {
         if let Some(event) = self.users.take_change() {
+            self.questions.forget();
             shell.feed(event);
         }
     }
@@ -75,7 +76,7 @@ impl Front {
         self.tell_parties(shell);
     }
 
-    /// The connections and programs of a user at this moment. All users without an account count as
+    /// The programs of a user at this moment. All users without an account count as
     /// one.
     pub(super) fn usage(&mut self, who: Who, shell: &mut Shell) -> Usage {
         if !self.rights.limits(who) {
@@ -84,7 +85,7 @@ impl Front {
         let counted_as = self.user(who.peer.uid, shell).counted_as;
         let apps: Vec<(u32, bool)> =
             shell.programs().iter().map(|app| (app.owner.uid, app.waiting.is_some())).collect();
-        let everybody: BTreeSet<u32> = self.connections.uids().chain(apps.iter().map(|app| app.0)).collect();
+        let everybody: BTreeSet<u32> = apps.iter().map(|app| app.0).collect();
         let mut same = BTreeSet::from([who.peer.uid]);
         for uid in everybody {
             if counted_as.is_none() && self.user(uid, shell).counted_as.is_none() {
@@ -94,7 +95,6 @@ impl Front {
         let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         let own = |app: &&(u32, bool)| same.contains(&app.0);
         Usage {
-            connections: count(self.connections.uids().filter(|uid| same.contains(uid)).count()),
             programs: count(apps.iter().filter(own).count()),
             waiting: count(apps.iter().filter(own).filter(|app| app.1).count()),
         }

@@ -4,38 +4,27 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
 use numaestro_host::numa::{self, NodeMemory, Target, Walk};
 use numaestro_host::poll::Wake;
-use numaestro_host::{HostError, monotonic_ns};
+use numaestro_host::{HostError, monotonic_ns, thread_time_ns};
 
 use super::course::{Bucket, Sample, Schedule, Verdict, judge};
+use super::orders::{Next, Order, Orders};
 use super::residency::{Places, Subject, pids, sample};
 
 /// Addresses looked at in one step.
 const STEP_LOOKS: usize = 8192;
 /// Bytes moved in one step, as far as there are so many.
 const STEP_BYTES: u64 = 1 << 20;
+/// Reports that wait; the mover waits when there are more.
+const REPORTS_MOST: usize = 256;
+/// Reports that are taken at once, before others get their turn.
+const REPORTS_AT_ONCE: usize = 32;
 /// A move that moves less than this part of the pages it should was in vain.
 const BARREN: u64 = 8;
-
-/// An order to the mover.
-#[derive(Debug)]
-pub(crate) enum Order {
-    /// An application is new, or has changed: look at it.
-    Watch(Box<Subject>),
-    /// It is gone or nobody's business any more.
-    Forget(u64),
-    /// Look at all of these now; the answer is [`Report::Looked`] with the same number, after their
-    /// samples.
-    Look(u64, Vec<Subject>),
-    /// So many bytes may be moved in a second from now on.
-    Rate(u64),
-    /// The machine has these distances from now on, and nodes by processor.
-    Machine(Arc<Places>),
-}
 
 /// A report of the mover.
 #[derive(Debug)]
@@ -48,14 +37,14 @@ pub(crate) enum Report {
     Blind { app: u64, reason: String },
     /// The memory of nodes is this now.
     Nodes(Vec<NodeMemory>),
-    /// See [`Order::Look`].
-    Looked(u64),
+    /// See [`Order::Look`]; and the processor time that it has cost, nanoseconds.
+    Looked(u64, u64),
 }
 
 /// The thread, from the manager's side. It ends with this.
 #[derive(Debug)]
 pub(crate) struct Mover {
-    orders: Sender<Order>,
+    orders: Arc<Orders>,
     reports: Receiver<Report>,
     wake: Arc<Wake>,
 }
@@ -63,8 +52,9 @@ pub(crate) struct Mover {
 impl Mover {
     /// Starts the thread. `rate`: bytes a second.
     pub(crate) fn start(rate: u64, places: Arc<Places>) -> Result<Self, HostError> {
-        let (orders, inbox) = channel();
-        let (outbox, reports) = channel();
+        let orders = Arc::new(Orders::default());
+        let inbox = orders.clone();
+        let (outbox, reports) = sync_channel(REPORTS_MOST);
         let wake = Arc::new(Wake::new()?);
         let caller = wake.clone();
         let work = move || Worker::new(rate, places, outbox, caller).run(&inbox);
@@ -80,14 +70,24 @@ impl Mover {
     }
 
     pub(crate) fn tell(&self, order: Order) {
-        // A thread that has failed is noticed by nobody but its log: programs do not depend on it.
-        let _ = self.orders.send(order);
+        self.orders.give(order);
     }
 
-    /// Everything that it has said since the last time.
+    /// The first that it has said since the last time.
     pub(crate) fn take(&self) -> Vec<Report> {
         self.wake.clear();
-        self.reports.try_iter().collect()
+        let reports: Vec<Report> = self.reports.try_iter().take(REPORTS_AT_ONCE).collect();
+        if reports.len() == REPORTS_AT_ONCE {
+            // There may be more.
+            self.wake.call();
+        }
+        reports
+    }
+}
+
+impl Drop for Mover {
+    fn drop(&mut self) {
+        self.orders.end();
     }
 }
 
@@ -111,7 +111,7 @@ struct Watched {
 
 struct Worker {
     places: Arc<Places>,
-    outbox: Sender<Report>,
+    outbox: SyncSender<Report>,
     wake: Arc<Wake>,
     watched: BTreeMap<u64, Watched>,
     bucket: Bucket,
@@ -119,24 +119,21 @@ struct Worker {
 }
 
 impl Worker {
-    fn new(rate: u64, places: Arc<Places>, outbox: Sender<Report>, wake: Arc<Wake>) -> Self {
+    fn new(rate: u64, places: Arc<Places>, outbox: SyncSender<Report>, wake: Arc<Wake>) -> Self {
         let bucket = Bucket::new(rate, monotonic_ns());
         Self { places, outbox, wake, watched: BTreeMap::new(), bucket, nodes: Vec::new() }
     }
 
-    fn run(mut self, inbox: &Receiver<Order>) {
+    fn run(mut self, inbox: &Orders) {
         loop {
-            let order = match self.next_ns() {
-                None => inbox.recv().map_err(|_| RecvTimeoutError::Disconnected),
-                Some(at) => inbox.recv_timeout(Duration::from_nanos(at.saturating_sub(monotonic_ns()))),
-            };
-            match order {
-                Ok(order) => self.obey(order),
-                Err(RecvTimeoutError::Timeout) => {
+            let left = self.next_ns().map(|at| Duration::from_nanos(at.saturating_sub(monotonic_ns())));
+            match inbox.take(left) {
+                Next::Order(order) => self.obey(order),
+                Next::Nothing => {
                     self.observe_due();
                     self.move_some();
                 }
-                Err(RecvTimeoutError::Disconnected) => return,
+                Next::End => return,
             }
         }
     }
@@ -150,6 +147,7 @@ impl Worker {
     }
 
     fn say(&self, report: Report) {
+        // One that finds no room waits for the manager, which has been woken by those before it.
         let _ = self.outbox.send(report);
         self.wake.call();
     }
@@ -168,11 +166,12 @@ impl Worker {
                 }
             }
             Order::Look(number, subjects) => {
+                let begun_ns = thread_time_ns();
                 self.observe_nodes(true);
                 for subject in &subjects {
                     self.look(subject, true);
                 }
-                self.say(Report::Looked(number));
+                self.say(Report::Looked(number, thread_time_ns().saturating_sub(begun_ns)));
             }
             Order::Rate(rate) => self.bucket = Bucket::new(rate, monotonic_ns()),
             Order::Machine(places) => self.places = places,

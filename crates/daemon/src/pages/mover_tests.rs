@@ -1,7 +1,6 @@
 //! Tests of the thread itself, on real processes. On a machine of one node nothing moves; guests
 //! with several nodes test the moves.
 
-use std::collections::BTreeSet;
 use std::process::{Child, Command};
 
 use numaestro_host::procfs;
@@ -21,7 +20,7 @@ fn subject(app: u64, child: &Child, stay: &[u32]) -> Subject {
     let pid = child.id();
     let start_time = procfs::stat(pid).unwrap().start_time;
     let aim = Aim { processors: vec![(0, 1)], stay: stay.to_vec(), ..Aim::default() };
-    Subject { app, pid, start_time, tree: Some(BTreeSet::new()), aim }
+    Subject { app, pid, start_time, tree: Some(Arc::default()), aim }
 }
 
 /// The next thing the mover says of an application.
@@ -49,7 +48,7 @@ fn who_is_watched_is_looked_at_and_a_request_is_answered() {
     let mut samples = 0;
     wait(&mover, |report| {
         samples += u32::from(matches!(report, Report::Sample { .. }));
-        matches!(report, Report::Looked(7))
+        matches!(report, Report::Looked(7, _))
     });
     assert_eq!(samples, 2, "also of one that is not watched");
     child.kill().unwrap();
@@ -65,14 +64,14 @@ fn another_process_with_the_same_number_is_not_looked_at() {
     mover.tell(Order::Look(1, vec![other]));
     wait(&mover, |report| {
         assert!(!matches!(report, Report::Sample { .. } | Report::Blind { .. }), "{report:?}");
-        matches!(report, Report::Looked(1))
+        matches!(report, Report::Looked(1, _))
     });
     child.kill().unwrap();
     child.wait().unwrap();
     // One that has ended is nothing to report either, and the mover lives.
     mover.tell(Order::Watch(Box::new(Subject { app: 3, pid: child.id(), ..subject(3, &sleeper_gone(), &[0]) })));
     mover.tell(Order::Look(2, vec![]));
-    wait(&mover, |report| matches!(report, Report::Looked(2)));
+    wait(&mover, |report| matches!(report, Report::Looked(2, _)));
 }
 
 /// A process to take a start time from; it ends with its parent's interest in it.

@@ -1,6 +1,7 @@
 //! Reads the residency of an application, its bytes on each node, from `numa_maps`.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use numaestro_host::{HostError, monotonic_ns, numa, procfs};
 
@@ -13,14 +14,14 @@ pub(crate) struct Subject {
     pub(crate) pid: u32,
     /// Clock ticks after boot: with `pid`, the process.
     pub(crate) start_time: u64,
-    /// All its descendants without the subtrees of these; `None`: that process alone.
-    pub(crate) tree: Option<BTreeSet<u32>>,
+    /// All its descendants without the subtrees of these others; `None`: that process alone.
+    pub(crate) tree: Option<Arc<BTreeSet<u32>>>,
     /// Set by [`super::Pages`].
     pub(super) aim: Aim,
 }
 
 impl Subject {
-    pub(crate) fn new(app: u64, pid: u32, start_time: u64, tree: Option<BTreeSet<u32>>) -> Self {
+    pub(crate) fn new(app: u64, pid: u32, start_time: u64, tree: Option<Arc<BTreeSet<u32>>>) -> Self {
         Self { app, pid, start_time, tree, aim: Aim::default() }
     }
 }

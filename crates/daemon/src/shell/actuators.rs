@@ -109,7 +109,8 @@ impl Actuators {
 
     /// The processes of an application, as their memory is looked at.
     pub(super) fn subject(&self, app: &App, programs: &Programs) -> Subject {
-        Subject::new(app.number, app.pid(), app.process.start_time(), self.tree(app, programs))
+        let tree = (!self.shared_pages.has(app.number)).then(|| programs.shared_roots());
+        Subject::new(app.number, app.pid(), app.process.start_time(), tree)
     }
 
     /// An application has gone, but for its processes.

@@ -42,7 +42,8 @@ impl Shell {
             | Due::Candidates
             | Due::Scan
             | Due::Accept
-            | Due::Place => return false,
+            | Due::Place
+            | Due::Refusals => return false,
         }
         self.settle();
         true
@@ -226,13 +227,17 @@ impl Shell {
         self.settle();
     }
 
-    /// Looks at the memory of all applications, for a connection that asks; false if nobody can
-    /// look.
-    pub(crate) fn observe_memory(&mut self, connection: u64) -> bool {
+    /// Looks at the memory of a user's applications, or of all, for a connection that asks; false
+    /// if nobody can look.
+    pub(crate) fn observe_memory(&mut self, connection: u64, of: Option<u32>) -> bool {
+        if self.actuators.pages.join_look(connection, of) {
+            return true;
+        }
+        let seen = |app: &&App| of.is_none_or(|user| user == app.owner.uid);
         let runs = |app: &&App| !app.is_wrapper() && app.allocation.target().is_some();
-        let all = self.programs.iter().filter(runs).map(|app| self.actuators.subject(app, &self.programs));
-        let all = all.collect();
-        self.actuators.pages.look(connection, all, &self.site.machine, &self.wakeups)
+        let all = self.programs.iter().filter(seen).filter(runs);
+        let all = all.map(|app| self.actuators.subject(app, &self.programs)).collect();
+        self.actuators.pages.look((connection, of), all, &self.site.machine, &self.wakeups)
     }
 
     /// One of the files of cgroups has been written, or may have been: reads all limits anew, and

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use numaestro_abi::control::{AppStatus, Class, Jobserver, JobserverStatus, NodeStatus, PuStatus, Status};
 use numaestro_abi::page::runtime;
-use numaestro_engine::{self as engine, PuSnapshot, Snapshot};
+use numaestro_engine::{self as engine, AppSnapshot, PuSnapshot, Snapshot};
 use numaestro_host::memory::{Folding, Library, Report, SharedPage};
 use numaestro_host::monotonic_ns;
 use numaestro_topology::CpuSet;
@@ -27,6 +27,8 @@ impl Shell {
         let now = monotonic_ns();
         let ledger = self.engine.snapshot();
         let times = self.engine.times();
+        let known: BTreeMap<u64, &AppSnapshot> = ledger.apps.iter().map(|known| (known.app.0, known)).collect();
+        let app_status = |app: &App| self.app_status(app, name_of(app.owner.uid), known.get(&app.number).copied(), now);
         Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             pid: std::process::id(),
@@ -39,21 +41,20 @@ impl Shell {
             decision_ns: [times.latest_ns, times.longest_ns],
             recording: self.engine.recording().is_some(),
             bandwidth: self.sensors.bandwidth.status(),
-            apps: self.programs.iter().map(|app| self.app_status(app, name_of(app.owner.uid), &ledger, now)).collect(),
+            apps: self.programs.iter().map(app_status).collect(),
             pus: self.pu_statuses(&ledger),
             queue: ledger.queue.iter().map(|app| app.0).collect(),
             nodes: Vec::new(),
         }
     }
 
-    fn app_status(&self, app: &App, user: Option<String>, ledger: &Snapshot, now: u64) -> AppStatus {
+    fn app_status(&self, app: &App, user: Option<String>, known: Option<&AppSnapshot>, now: u64) -> AppStatus {
         let number = app.number;
         let page = self.actuators.shared_pages.get(number);
         let report = self.actuators.shared_pages.report(number);
         let (libraries, full) = page.map(SharedPage::libraries).unwrap_or_default();
         let stopped = self.actuators.stops.is_stopped(number);
         let target = app.allocation.target().filter(|_| !app.is_wrapper() && !stopped);
-        let known = ledger.apps.iter().find(|known| known.app.0 == number);
         let folding = page.and_then(|page| folding::shown(&page.folding()));
         let limits = Limits::of(&app.options);
         AppStatus {

@@ -13,6 +13,7 @@ mod change;
 mod file;
 mod message;
 mod page;
+mod places;
 mod serve;
 
 mod teller;

@@ -4,24 +4,22 @@ use super::access::{self, Token};
 use super::broadcast::Broadcast;
 use super::change::{self, Change, Outcome};
 use super::page;
-use axum::Router;
+use super::places::{Place, Places};
 use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use axum::{Extension, Router};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::Semaphore;
 use tokio_stream::StreamExt;
 use tokio_stream::wrappers::BroadcastStream;
 
-/// Connections at once; further ones wait.
-const CONNECTIONS_MOST: usize = 64;
 /// Bytes of a change, at most.
 const CHANGE_BYTES: usize = 16 << 10;
 /// For the head of a request, and for its body.
@@ -49,25 +47,38 @@ pub fn serve(listener: TcpListener, site: Arc<Site>) -> anyhow::Result<()> {
 
 async fn accept(listener: TcpListener, app: Router) -> anyhow::Result<()> {
     let listener = tokio::net::TcpListener::from_std(listener)?;
-    let room = Arc::new(Semaphore::new(CONNECTIONS_MOST));
+    let places = Arc::new(Places::default());
     loop {
-        let permit = Arc::clone(&room).acquire_owned().await?;
         let Ok((stream, _)) = listener.accept().await else {
             // Too many open files, for example: others end.
             tokio::time::sleep(Duration::from_millis(100)).await;
             continue;
         };
-        let service = TowerToHyperService::new(app.clone());
-        tokio::spawn(async move {
+        let place = Places::enter(&places);
+        let service = TowerToHyperService::new(app.clone().layer(Extension(Arc::clone(&place))));
+        let serving = async move {
             let mut server = hyper::server::conn::http1::Builder::new();
             // One request each: all answers but the stream fit into the kernel's buffer, so nobody
             // holds a connection by reading nothing.
             server.timer(TokioTimer::new()).header_read_timeout(PATIENCE).max_buf_size(64 << 10).keep_alive(false);
             // A connection that ends badly is the other side's affair.
             let _ = server.serve_connection(TokioIo::new(stream), service).await;
-            drop(permit);
+        };
+        let pushed_out = place.pushed_out();
+        tokio::spawn(async move {
+            tokio::select! {
+                () = serving => {}
+                () = pushed_out => {}
+            }
+            place.leave();
         });
     }
+}
+
+/// Lets a request in that bears the token: its connection has a place of its own from then on.
+fn admit(site: &Site, headers: &HeaderMap, place: &Place) -> Result<(), StatusCode> {
+    access::check(headers, &site.token)?;
+    if place.keep() { Ok(()) } else { Err(StatusCode::SERVICE_UNAVAILABLE) }
 }
 
 /// The page tells nothing by itself.
@@ -91,8 +102,12 @@ async fn document(headers: HeaderMap) -> Response {
     (headers, page::live(nonce.text())).into_response()
 }
 
-async fn stream(State(site): State<Arc<Site>>, headers: HeaderMap) -> Response {
-    if let Err(status) = access::check(&headers, &site.token) {
+async fn stream(
+    State(site): State<Arc<Site>>,
+    Extension(place): Extension<Arc<Place>>,
+    headers: HeaderMap,
+) -> Response {
+    if let Err(status) = admit(&site, &headers, &place) {
         return status.into_response();
     }
     let (known, news) = site.broadcast.attend();
@@ -104,21 +119,34 @@ async fn stream(State(site): State<Arc<Site>>, headers: HeaderMap) -> Response {
     (headers, Body::from_stream(lines)).into_response()
 }
 
-async fn set(State(site): State<Arc<Site>>, headers: HeaderMap, body: Body) -> Response {
-    answer(&site, &headers, body, |body| serde_json::from_slice(body).map(Change::Set)).await
+async fn set(
+    State(site): State<Arc<Site>>,
+    Extension(place): Extension<Arc<Place>>,
+    headers: HeaderMap,
+    body: Body,
+) -> Response {
+    let read = |body: &[u8]| serde_json::from_slice(body).map(Change::Set);
+    answer(&site, &place, &headers, body, read).await
 }
 
-async fn policy(State(site): State<Arc<Site>>, headers: HeaderMap, body: Body) -> Response {
-    answer(&site, &headers, body, |body| serde_json::from_slice(body).map(Change::Policy)).await
+async fn policy(
+    State(site): State<Arc<Site>>,
+    Extension(place): Extension<Arc<Place>>,
+    headers: HeaderMap,
+    body: Body,
+) -> Response {
+    let read = |body: &[u8]| serde_json::from_slice(body).map(Change::Policy);
+    answer(&site, &place, &headers, body, read).await
 }
 
 async fn answer(
     site: &Site,
+    place: &Place,
     headers: &HeaderMap,
     body: Body,
     read: impl FnOnce(&[u8]) -> serde_json::Result<Change>,
 ) -> Response {
-    let outcome = match read_body(site, headers, body).await {
+    let outcome = match read_body(site, place, headers, body).await {
         Ok(body) => match read(&body) {
             Ok(change) => {
                 let dir = site.dir.clone();
@@ -132,8 +160,8 @@ async fn answer(
     (outcome.status, axum::Json(outcome.said)).into_response()
 }
 
-async fn read_body(site: &Site, headers: &HeaderMap, body: Body) -> Result<Bytes, StatusCode> {
-    access::check(headers, &site.token)?;
+async fn read_body(site: &Site, place: &Place, headers: &HeaderMap, body: Body) -> Result<Bytes, StatusCode> {
+    admit(site, headers, place)?;
     let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     if kind.is_none_or(|kind| kind.split(';').next() != Some("application/json")) {
         return Err(StatusCode::UNSUPPORTED_MEDIA_TYPE);

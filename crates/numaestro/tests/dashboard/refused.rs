@@ -64,6 +64,27 @@ fn without_the_token_or_from_elsewhere() {
     goes_on(&user, &dashboard);
 }
 
+/// Connections without the token shut no page out, however many there are and whatever they do not
+/// say.
+#[test]
+fn silent_connections_keep_no_page_away() {
+    let user = User::new();
+    let _manager = manager(&user);
+    let _program = program(&user, NAME);
+    let dashboard = Dashboard::of(&user);
+    let mut page = dashboard.stream();
+    page.until("a begin", |message| message["kind"] == "hello");
+    let silent: Vec<TcpStream> = (0..200).map(|_| dashboard.connect()).collect();
+    let begin = Instant::now();
+    let document = dashboard.get("/", "Host: 127.0.0.1\r\n");
+    assert_eq!(document.status, 200);
+    goes_on(&user, &dashboard);
+    assert!(begin.elapsed() < Duration::from_secs(4), "the page came after {:?}", begin.elapsed());
+    // The page that was there stays.
+    page.until("a status", |message| message["kind"] == "status");
+    drop(silent);
+}
+
 #[test]
 fn a_gigabyte_halves_and_nonsense() {
     let user = User::new();
