@@ -93,8 +93,13 @@ fn everybody_sees_their_own_programs_and_which_processors_are_taken() {
         client.say("spin");
     }
     let (hers, his) = (alice.hello(8), bob.hello(8));
-    alice.say("adopted");
-    bob.say("adopted");
+    // Root's question may overtake what they say.
+    for (client, app) in [(&mut alice, hers), (&mut bob, his)] {
+        wait_for("adoption", || {
+            client.say("adopted");
+            stage.app(app).filter(|seen| seen.epoch[0] == seen.epoch[1])
+        });
+    }
     let all = stage.status();
     let users: Vec<_> = all.apps.iter().filter_map(|app| app.user.clone()).collect();
     assert_eq!(users, ["alice", "bob"], "an administrator sees everybody");
