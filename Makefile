@@ -42,7 +42,7 @@ packages: rust
 	@scripts/install-packages.sh build
 
 test-packages: rust
-	@scripts/install-packages.sh $(if $(filter true,$(CI))$(WHOLE),all,test)
+	@scripts/install-packages.sh $(if $(filter true,$(CI))$(filter yes,$(WHOLE)),all,test)
 
 build: packages
 	@$(MAKE) --no-print-directory binaries client kernels

@@ -70,12 +70,12 @@ side_by_side() {
 
 # begin NAME COMMAND...: runs it; how it ended and how long it took is in $logs/NAME.end.
 begin() {
-    local name=$1 status begin=$SECONDS
+    local name=$1 status since=$SECONDS
     shift
     echo "== $name: $*"
     timeout --kill-after=10 "${SUITE_SECONDS_MAX:-1200}" "$@" </dev/null 2>&1
     status=$?
-    echo "$status $((SECONDS - begin))" >"$logs/$name.end"
+    echo "$status $((SECONDS - since))" >"$logs/$name.end"
 }
 
 # count NAME: adds up what a suite has said.

@@ -6,11 +6,10 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
 use numaestro_host::poll::Wake;
 use numaestro_host::{HostError, thread_time_ns};
-use tracing::warn;
 
 use crate::payer::Payer;
 
@@ -87,11 +86,7 @@ impl Answers {
         let Some(answers) = answers else { return Some(order.fulfil()) };
         match answers.orders.try_send(order) {
             Ok(()) => None,
-            Err(std::sync::mpsc::TrySendError::Full(order)) => Some(order.fulfil()),
-            Err(std::sync::mpsc::TrySendError::Disconnected(order)) => {
-                warn!("the thread that answers has ended");
-                Some(order.fulfil())
-            }
+            Err(TrySendError::Full(order) | TrySendError::Disconnected(order)) => Some(order.fulfil()),
         }
     }
 

@@ -176,13 +176,16 @@ impl Connections {
 
     /// Every connection that watches gets a picture when its turn comes.
     pub(crate) fn show_watchers(&mut self, wakeups: &mut Wakeups) {
-        let watchers = self.open.iter_mut().filter(|(_, connection)| connection.pictures != Pictures::Unwanted);
-        let due = watchers.map(|(number, connection)| {
-            connection.pictures = Pictures::Due;
-            (*number, connection.rests)
-        });
-        let idle: Vec<(u64, Rests)> = due.filter(|(_, rests)| *rests == Rests::Polled(Interest::Read)).collect();
-        for (number, _) in idle {
+        let mut idle = Vec::new();
+        for (number, connection) in &mut self.open {
+            if connection.pictures != Pictures::Unwanted {
+                connection.pictures = Pictures::Due;
+                if connection.rests == Rests::Polled(Interest::Read) {
+                    idle.push(*number);
+                }
+            }
+        }
+        for number in idle {
             self.queue(number, wakeups);
         }
     }

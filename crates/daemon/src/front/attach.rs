@@ -62,23 +62,21 @@ impl Front {
 
     fn hello(&mut self, number: u64, who: Who, greeting: &Greeting, shell: &mut Shell) {
         let Some(evidence) = self.connections.behind(number) else { return };
-        let outcome = match self.rights.prove(evidence) {
-            Ok(peer) if shell.programs().of_peer(&peer).is_none() => {
-                let usage = self.usage(who, shell);
-                if let Err(refusal) = self.rights.may_start(who, usage) {
-                    self.turn_away(number, code::EXHAUSTED, &refusal.reason, shell);
-                    return;
-                }
-                if self.released.contains(peer.pid()) {
-                    self.turn_away(number, code::PERMISSION, "its user has let it go", shell);
-                    return;
-                }
-                self.attach_process(peer, greeting, shell)
+        let proven = self.rights.prove(evidence);
+        if let Ok(peer) = &proven
+            && shell.programs().of_peer(peer).is_none()
+        {
+            let usage = self.usage(who, shell);
+            if let Err(refusal) = self.rights.may_start(who, usage) {
+                self.turn_away(number, code::EXHAUSTED, &refusal.reason, shell);
+                return;
             }
-            Ok(peer) => self.attach_process(peer, greeting, shell),
-            Err(cause) => Err(cause),
-        };
-        match outcome {
+            if self.released.contains(peer.pid()) {
+                self.turn_away(number, code::PERMISSION, "its user has let it go", shell);
+                return;
+            }
+        }
+        match proven.and_then(|peer| self.attach_process(peer, greeting, shell)) {
             Ok(app) => self.hand_out(number, app, shell),
             Err(cause) => {
                 warn!(pid = who.peer.pid, "cannot attach: {cause}");

@@ -1,7 +1,7 @@
 //! Requests that are refused: nothing leaks, and everything goes on.
 
 use crate::server::{Dashboard, manager, program};
-use crate::user::{User, json};
+use crate::user::{User, json, turn};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::process::Stdio;
@@ -68,6 +68,7 @@ fn without_the_token_or_from_elsewhere() {
 /// say.
 #[test]
 fn silent_connections_keep_no_page_away() {
+    let _turn = turn();
     let user = User::new();
     let _manager = manager(&user);
     let _program = program(&user, NAME);
