@@ -25,8 +25,9 @@ enum kind {
     MAKER_POLLS_AT_END, /* the same at the end of the region */
     TWO_POLL,          /* so does another member */
     TASK_POLLS,        /* until its maker has come to the barrier */
-    CONSUMER_FIRST,    /* a task polls for one that another member makes later; some versions of
-                        * libgomp hang now and then where nobody else can run that one */
+    CONSUMER_FIRST,    /* a task polls for one that another member makes later. Whoever still waits at
+                        * the former barrier may be the one that runs it and then makes nothing, so
+                        * all others do */
     IN_SINGLE,         /* the member that executes a `single` with copyprivate polls for its task */
     IN_LOOP,           /* a task made in a loop, before the barrier at the loop's end */
     IN_REDUCTION
@@ -76,7 +77,7 @@ static inline __attribute__((always_inline)) void body(enum kind kind, int barri
         if (makes) {
 #pragma omp task
             set(&shared.consumed, (until_set(&shared.produced, "makes the task that another one waits for"), 1));
-        } else if (me == (maker + 1) % team) {
+        } else {
 #pragma omp task
             set(&shared.produced, 1);
         }
