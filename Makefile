@@ -14,7 +14,7 @@ made = $(if $(wildcard $(1)/Makefile),+$(MAKE) -s -j$(JOBS) -C $(1))
 
 help:
 	@echo "make demo                see on this machine what numaestro gains (under a minute after the build)"
-	@echo "make test                install what the tests need, build, run the suites; ONLY=rust-pure for one, WHOLE=yes with clusters and guests"
+	@echo "make test                install what the tests need, build, run the suites; ONLY=rust-pure for one, WHOLE=yes for all of them"
 	@echo "make test-quick          the unit tests and those of the crates without processes: for work on a change"
 	@echo "make test-fresh          in a new root of Debian: build, demo, install, use, uninstall; SUITE=\"bookworm trixie\" for other releases"
 	@echo "make build               the command, the client library and the load programs"

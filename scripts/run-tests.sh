@@ -8,8 +8,8 @@
 # be. Elsewhere it is only named.
 #
 # usage: scripts/run-tests.sh [quick]     quick: what a change is tried with in some minutes
-# ONLY is a pattern for the names of the suites to be run, such as rust-pure or 'numa-*'. Clusters and
-# guests have targets of their own; they are run where ONLY names them, with WHOLE=yes, and where
+# ONLY is a pattern for the names of the suites to be run, such as rust-pure or 'numa-*'. Clusters,
+# guests, the runtimes' own suites and loom are run where ONLY names them, with WHOLE=yes, and where
 # CI=true is set. COMMAND is another build of the command to be packaged than the one that the tests
 # have made.
 #
@@ -133,6 +133,17 @@ guests() {
     guest numa-pages --numaestro "$COMMAND" --boot four --only pages-
 }
 
+# What a newcomer need not wait for.
+longer() {
+    # The protocol of the page, and the scheduler of whole teams, under every interleaving.
+    ! wanted loom || loom cargo test --no-run || echo "== loom does not build"
+    loom suite loom cargo test --no-fail-fast
+    guests
+    # Some programs of the runtimes' own suites, others every time. A run that fails has printed the seed that repeats it.
+    ! wanted suites || scripts/fetch-suites.sh || true
+    suite suites cargo xtask suites --draw 60 --seconds 80 --alone-max 2 --command "$COMMAND"
+}
+
 # What a change is tried with: every unit test, and the tests of the crates without processes.
 quick() {
     suite counting scripts/test-counting.sh
@@ -149,23 +160,17 @@ whole() {
         cargo test --no-run --workspace || echo "== the tests do not build"
     rust_suite pure
     suite rust-doc cargo test --no-fail-fast --workspace --doc
-    # Other cases every time, for a minute. A round that fails prints the seed that repeats it.
-    SUITE_SECONDS_MAX=600 suite fresh-cases scripts/fresh-cases.sh 60
-    SUITE_SECONDS_MAX=3000 rust_suite processes
+    SUITE_SECONDS_MAX=3000 suite rust-processes scripts/run-programs.sh processes
     [ "${WHOLE:-}" != yes ] || rust_suite clusters
-    # What is installed, the package for Python, the page.
+    # What is installed, the package for Python, the page; and other cases every time, for a minute, of which a round that fails prints the seed that
+    # repeats it.
     side_by_side <<'SUITES'
+fresh-cases scripts/fresh-cases.sh 60
 packaging scripts/test-packaging.sh
 wheel scripts/test-wheel.sh
 web scripts/test-web.sh
 SUITES
-    # The protocol of the page, and the scheduler of whole teams, under every interleaving.
-    ! wanted loom || loom cargo test --no-run || echo "== loom does not build"
-    loom suite loom cargo test --no-fail-fast
-    [ "${WHOLE:-}" != yes ] || guests
-    # Some programs of the runtimes' own suites, others every time. A run that fails has printed the seed that repeats it.
-    ! wanted suites || scripts/fetch-suites.sh || true
-    suite suites cargo xtask suites --draw 60 --seconds 80 --alone-max 2 --command "$COMMAND"
+    [ "${WHOLE:-}" != yes ] || longer
     suite kernels make -s -C kernels check
     suite client make -s -j2 -O -C client check
 }
@@ -182,7 +187,7 @@ whole | quick) "${1-whole}" ;;
 esac
 echo
 [ "${WHOLE:-}" = yes ] || [ "${1-}" = quick ] ||
-    echo "not run, with targets of their own: make test-slurm test-containers test-mpi test-numa"
+    echo "not run, with targets of their own: make test-slurm test-containers test-mpi test-numa test-suites, and make test ONLY=loom"
 sed 's/^/skipped: /' "$logs/skips"
 unknown=$(scripts/check-skips.sh <"$logs/skips")
 allowed=$?

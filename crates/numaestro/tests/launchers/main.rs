@@ -16,7 +16,7 @@ use std::process::Command;
 use support::ended::{self, Ended, Running};
 use support::manager::{Manager, NUMAESTRO, alone};
 use support::programs::any;
-use support::{eventually, has, is_root, number, turn};
+use support::{eventually, has, is_root, number};
 use table::{Kind, PARTS};
 
 /// A program that is there all the time. It ends with the test.
@@ -58,7 +58,6 @@ fn missing(kind: &Kind, images: &Images, words: &str) -> Option<String> {
 /// Runs a part of the table, three copies at once; with `NUMAESTRO_LAUNCHER_COPIES=1` also one and
 /// two. `NUMAESTRO_LAUNCHER` names the one kind that is wanted.
 fn compare(part_of_table: usize) {
-    let _turn = turn();
     let manager = Manager::started();
     let neighbour = Neighbour::of(&manager);
     let images = Images::new();
