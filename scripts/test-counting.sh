@@ -44,6 +44,17 @@ expect "tests that wait for others run side by side" "$(nproc)" "$(at_once numae
 expect "tests that change their own process run one at a time" 1 "$(at_once numaestro-host)"
 expect "who asks for a number has it" 3 "$(at_once numaestro 3)"
 
+# A test program that is queued instead: it runs later, in the same place, with the same variables and arguments.
+queued() {
+    local runner=$PWD/scripts/test-runner.sh
+    mkdir "$scratch/queue"
+    (cd "$scratch" && NUMAESTRO_QUEUE=$scratch/queue NUMAESTRO_TESTS_OF=processes CARGO_PKG_NAME=numaestro "$runner" \
+        sh -c 'echo "${PWD##*/} $CARGO_PKG_NAME $#"; exit 3' sh 'a b' "it's")
+    bash "$scratch/queue/"*
+    echo $?
+}
+expect "a queued test program runs as it would have run at once" "${scratch##*/} numaestro 2 3" "$(queued | tr '\n' ' ' | sed 's/ $//')"
+
 expect "a test that skips itself has not passed" '3 0 1|a::b: no root|' "$(counted <<'END'
      Running tests/one.rs (target/debug/deps/one-0123456789abcdef)
 test a::a ... ok
@@ -99,13 +110,13 @@ expect "without skips every list will do" 0 "$(scripts/check-skips.sh "$scratch/
 expect "a list that is not there is a failure" 2 "$(scripts/check-skips.sh "$scratch/none" </dev/null 2>/dev/null; echo $?)"
 expect "a pattern that is none is a failure" 2 "$(not_allowed 'a (b' 'a b: c' 2>/dev/null)"
 
-# The last line of .ci/run and its exit code, where `make test-fresh` says $1 and ends with $2, and `make test` $3 and $4.
+# The last line of .ci/run and its exit code, where `make test-fresh` says $1 and ends with $2, `make test` $3 and $4, and `make check` $5.
 closing() {
     local clone=$scratch/clone
     mkdir -p "$clone/.ci" "$clone/scripts"
     cp .ci/run .ci/allowed-skips "$clone/.ci"
     cp scripts/count-tests.awk scripts/check-skips.sh "$clone/scripts"
-    printf 'test-fresh:\n\t@printf %%b "$$FRESH"; exit %s\ncheck:\n\t@true\ntest:\n\t@printf %%b "$$TEST"; exit %s\n' "$2" "$4" >"$clone/Makefile"
+    printf 'test-fresh:\n\t@printf %%b "$$FRESH"; exit %s\ncheck:\n\t@exit %s\ntest:\n\t@printf %%b "$$TEST"; exit %s\n' "$2" "${5:-0}" "$4" >"$clone/Makefile"
     FRESH=$1 TEST=$3 MAKEFLAGS='' "$clone/.ci/run" 2>/dev/null | tail -n 1
     echo "${PIPESTATUS[0]}"
 }
@@ -115,4 +126,5 @@ expect "CI fails where a newcomer's commands end early" $'10 passed, 1 failed, 0
 expect "CI fails for a skip that may not be" $'10 passed, 0 failed, 1 skipped\n1' "$(closing 'skipped roots: I know not why\n' 0 '10 passed, 0 failed, 0 skipped\n' 0)"
 expect "CI fails where the tests come to no end" $'1 passed, 1 failed, 0 skipped\n1' "$(closing 'ok a\n' 0 'nothing\n' 2)"
 expect "CI fails for a test" $'11 passed, 2 failed, 0 skipped\n1' "$(closing 'ok a\n' 0 '10 passed, 2 failed, 0 skipped\n' 1)"
+expect "CI fails for a check" $'11 passed, 0 failed, 0 skipped\n1' "$(closing 'ok a\n' 0 '10 passed, 0 failed, 0 skipped\n' 0 1)"
 [ $failures -eq 0 ]
