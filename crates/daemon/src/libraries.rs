@@ -6,6 +6,7 @@ use numaestro_abi::page::{runtime, why};
 use numaestro_host::memory::Library;
 
 use crate::folding;
+use numaestro_quantity::label::label;
 
 /// The names of the runtimes in a bit set.
 pub(crate) fn runtime_names(runtimes: u32) -> Vec<String> {
@@ -61,7 +62,7 @@ fn one(it: &Library) -> LibraryStatus {
         _ => ("whole", "none"),
     };
     LibraryStatus {
-        name: it.name.clone(),
+        name: label(&it.name),
         runtime: runtime_names(it.runtime).concat(),
         how: how.to_owned(),
         folded_by: folded_by.to_owned(),

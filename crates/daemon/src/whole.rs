@@ -20,7 +20,7 @@ use numaestro_host::{affinity, procfs};
 use numaestro_topology::CpuSet;
 
 use crate::given::given_by_user;
-use crate::label::label;
+use numaestro_quantity::label::label;
 use crate::masks::{InForce, Masks};
 
 /// Looks in a row that find nothing to do, and the fewest before something is given up.

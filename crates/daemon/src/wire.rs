@@ -7,7 +7,7 @@ use numaestro_engine::Advice;
 use numaestro_topology::{CpuSet, Machine};
 use zerocopy::{FromBytes, FromZeros, IntoBytes, TryFromBytes};
 
-use crate::label::label;
+use numaestro_quantity::label::label;
 use crate::machine::node_list;
 
 /// Room for the largest message and one byte more, so that a longer one is seen to be longer.

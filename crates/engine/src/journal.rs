@@ -20,6 +20,7 @@ use crate::event::{Action, Event, Nanos};
 use crate::settings::Settings;
 use description::Description;
 use numaestro_policy::{Bus, Needs, Party};
+use numaestro_quantity::label::label;
 use numaestro_topology::{Machine, PuSet};
 pub use picture::Picture;
 use serde::{Deserialize, Serialize};
@@ -173,9 +174,10 @@ pub fn write_named(text: &mut Vec<u8>, at: Nanos, name: Option<&str>, event: &Ev
     text.push(b'\n');
 }
 
-/// The name that people give the application that arrives in this step, if the line has it.
+/// The name that people give the application that arrives in this step, if the line has it. It is
+/// fit to be shown, whoever has written the line.
 pub fn name(line: &str) -> Option<String> {
-    Body::read(line).ok()?.name.map(Cow::into_owned)
+    Body::read(line).ok()?.name.map(|name| label(&name))
 }
 
 /// Whether a line holds an observation of the shell. Only a shell can play it.

@@ -11,7 +11,7 @@ use tracing::{info, warn};
 use super::Front;
 use crate::config::rules;
 use crate::jobs::JobId;
-use crate::label::label;
+use numaestro_quantity::label::label;
 use crate::programs::Owner;
 use crate::rights::{Rights, Usage, Who};
 use crate::rules::Find;
