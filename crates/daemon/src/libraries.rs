@@ -114,6 +114,12 @@ mod tests {
     }
 
     #[test]
+    fn a_name_turns_no_line_round() {
+        let odd = Library { name: "lib\u{202e}\x1b[2J.so".to_owned(), ..library(library::SET, 0) };
+        assert_eq!(shown(&[odd], false)[0].name, "lib??[2J.so");
+    }
+
+    #[test]
     fn a_table_that_is_full_is_said() {
         assert_eq!(shown(&[], false), []);
         assert_eq!(shown(&[], true)[0].how, "unlisted");

@@ -84,7 +84,8 @@ fn who_ends_with_its_turn_owns_nothing_any_more() {
                  phases = [{{ do = \"repeat\", times = 2, phases = [{{ do = \"parallel\", width = {width}, {phases}] }}]\n"
             );
         }
-        let scenario = Scenario::read(Text::new("s.toml", &text), &NoFiles).unwrap_or_else(|mistake| panic!("{mistake}"));
+        let scenario =
+            Scenario::read(Text::new("s.toml", &text), &NoFiles).unwrap_or_else(|mistake| panic!("{mistake}"));
         let setup = Setup { checks: true, ..scenario.setup(1) };
         let outcome = World::new(setup, scenario.source(1)).expect("a policy").run(&mut ());
         assert_eq!(outcome.jobs.len(), programs, "{policy}");

@@ -214,7 +214,8 @@ mod tests {
         io::copy(&mut io::repeat(b' ').take(most), &mut packer).expect("packs");
         std::fs::write(file("most.gz"), packer.finish().expect("packs")).expect("writable");
         // A second member, as `cat` makes it, counts too.
-        let twice = [std::fs::read(file("most.gz")).expect("readable"), std::fs::read(file("most.gz")).expect("readable")];
+        let twice =
+            [std::fs::read(file("most.gz")).expect("readable"), std::fs::read(file("most.gz")).expect("readable")];
         std::fs::write(file("more.gz"), twice.concat()).expect("writable");
         assert!(std::fs::metadata(file("more.gz")).expect("a file").len() < 10_000);
         assert_eq!(text_within(&file("most.gz"), most).expect("readable").len() as u64, most);

@@ -281,6 +281,14 @@ pub mod tests {
     }
 
     #[test]
+    fn the_makespan_is_over_when_the_last_has_ended() {
+        // A timer of the manager's is the last event of the run.
+        let jobs = vec![job(2, "b", [10, 10, 20]), job(1, "a", [0, 10, 30])];
+        assert!((Summary::of(&outcome(jobs), 7, 0.5, &managed()).makespan_s - 30.0).abs() < 1e-9);
+        assert!(Summary::of(&outcome(vec![]), 7, 0.0, &managed()).makespan_s.abs() < 1e-9, "nobody has ended");
+    }
+
+    #[test]
     fn means_shares_and_programs() {
         // In order of ends, as outcomes are: the first to arrive ends last.
         let jobs = vec![job(2, "b", [10, 10, 20]), job(1, "a", [0, 10, 40])];

@@ -373,11 +373,8 @@ impl World {
     }
 
     /// Checks that time, processors, threads and work are conserved; no processor has two owners.
-    /// One whose end is still to be told owns nothing: at that moment it may be stopped, and its
-    /// processors given on.
     fn check(&self) {
-        let owns = |app: &App| !app.notices.is_shared() && app.activity != app::Activity::Over;
-        let apps = self.apps.iter().map(|app| (app.slot, &app.team[..], owns(app)));
+        let apps = self.apps.iter().map(|app| (app.slot, &app.team[..], app.owns()));
         self.host.os.check(apps);
     }
 
