@@ -226,16 +226,17 @@ pub fn decode(line: &str) -> Result<(Nanos, Event, Vec<Action>), JournalError> {
     Ok((at, event, actions))
 }
 
-/// The same, with the name that people give the application that arrives.
+/// The same, with the name that people give the application that arrives, fit to be shown.
 ///
 /// # Errors
 /// The line cannot be read.
 pub fn decode_named(line: &str) -> Result<(Nanos, Option<String>, Event, Vec<Action>), JournalError> {
     // A mistake is told with its place in the whole line.
-    steps::read(line).or_else(|_| {
+    let read = steps::read(line).or_else(|_| {
         let Body { at, name, event, actions } = Body::read(line)?;
         Ok((at, name.map(Cow::into_owned), event.into_owned(), actions.into_owned()))
-    })
+    });
+    read.map(|(at, name, event, actions)| (at, name.map(|name| label(&name)), event, actions))
 }
 
 fn text(line: &impl Serialize) -> String {

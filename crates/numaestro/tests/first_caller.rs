@@ -210,9 +210,13 @@ fn programs_that_are_moved_into_another_cpuset_are_divided_in_it() {
         (apps.len(), apps.iter().filter(|app| app["why"].to_string().contains(&why)).count())
     };
     until("both have come", || kept() == (2, 0));
-    programs.iter().for_each(|program| group.take(program.id(), false));
+    for program in &programs {
+        group.take(program.id(), false);
+    }
     until("both are found there", || kept() == (2, 2));
-    programs.iter().for_each(|program| group.take(program.id(), true));
+    for program in &programs {
+        group.take(program.id(), true);
+    }
     until("both are found outside", || kept() == (2, 0));
     drop(programs);
 }
