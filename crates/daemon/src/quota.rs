@@ -3,9 +3,9 @@
 //! processors of its allowed set only and told no more of them than it can use, and people are
 //! told the reason.
 //!
-//! It reads when a program arrives or attaches, when one of the files is written, and when a program
-//! is in another cgroup than before. The kernel announces no such move; who lacks processors after
-//! it is looked for with the load outside.
+//! It reads when a program arrives or attaches, when one of the files is written, and when a
+//! program is in another cgroup than before. The kernel announces no such move; who lacks
+//! processors after it is looked for with the load outside.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

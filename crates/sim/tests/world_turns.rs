@@ -11,6 +11,7 @@ use numaestro_sim::read::{Files, Text};
 use numaestro_sim::scenario::Scenario;
 use numaestro_sim::speedup::Curve;
 use numaestro_sim::world::{Setup, World};
+use std::fmt::Write as _;
 use world_support::{curve, each, machine, program, run};
 
 const MS: u64 = 1_000_000;
@@ -79,7 +80,8 @@ fn who_ends_with_its_turn_owns_nothing_any_more() {
              system = {{ scheduler = \"round-robin\", quantum = \"10 ms\" }}\n"
         );
         for width in 1..=programs {
-            text += &format!(
+            let _ = write!(
+                text,
                 "[[program]]\nname = \"p{width}\"\nprocessors = {width}\n{class}\n\
                  phases = [{{ do = \"repeat\", times = 2, phases = [{{ do = \"parallel\", width = {width}, {phases}] }}]\n"
             );

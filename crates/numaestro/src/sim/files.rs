@@ -109,7 +109,7 @@ pub fn quoted(text: &str) -> String {
 }
 
 /// A text that is read as a whole has this many bytes at most, unpacked: ten times the longest
-/// public log of a batch system. A few megabytes of `.gz` may be more than the memory of the machine.
+/// public log of a batch system. Few megabytes of `.gz` may be more than the machine's memory.
 const TEXT_BYTES_MAX: u64 = 1 << 30;
 /// A line of a journal has this many bytes at most. A manager writes none a quarter as long.
 const LINE_BYTES_MAX: u64 = 64 << 20;

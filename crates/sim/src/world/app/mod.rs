@@ -80,8 +80,8 @@ pub struct App {
 }
 
 impl App {
-    /// Its processors are its own. Not when it has ended and the engine is still to be told: its turn
-    /// may have ended at the same instant, and its processors have been given on.
+    /// Its processors are its own. Not when it has ended and the engine is still to be told: its
+    /// turn may have ended at the same instant, and its processors have been given on.
     pub fn owns(&self) -> bool {
         !self.notices.is_shared() && self.activity != Activity::Over
     }
