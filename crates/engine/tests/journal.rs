@@ -82,9 +82,9 @@ fn fields_mean_what_their_names_say() {
 fn names_are_read_fit_to_be_shown() {
     let nameless = |line: &&str| line.contains("\"arrive\"") && !line.contains("\"name\"");
     let arrival = KEPT.lines().find(nameless).expect("an arrival");
-    let named = arrival.replacen("\"event\":", "\"name\":\"a\\u001b[2J\u{202e}b\",\"event\":", 1);
-    assert_eq!(journal::name(&named).as_deref(), Some("a?[2J?b"));
-    assert_eq!(journal::decode_named(&named).unwrap().1.as_deref(), Some("a?[2J?b"));
+    let line = arrival.replacen("\"event\":", "\"name\":\"a\\u001b[2J\u{202e}b\",\"event\":", 1);
+    assert_eq!(journal::name(&line).as_deref(), Some("a?[2J?b"));
+    assert_eq!(journal::decode_named(&line).unwrap().1.as_deref(), Some("a?[2J?b"));
     let engine = Engine::new(synthetic::parse("core:2 pu:1").unwrap(), Settings::default(), 0).unwrap();
     let names = [(AppId(1), "c\u{2066}d".to_owned())].into();
     let state = journal::State { at: 1, state: engine.snapshot(), names };
