@@ -25,6 +25,7 @@ help:
 	@echo "make test-suites         libgomp's and libomp's own test suites, all of them (long); SUITES_FLAGS=--help for a part"
 	@echo "make test-mpi            ranks of Open MPI and MPICH that lend to each other"
 	@echo "make check               format, lints, the project's own checks, C warnings, documentation"
+	@echo "make deny                compare the crates of others with deny.toml: sources, licences, advisories (cargo-deny)"
 	@echo "make bench               measure the mixes of programs; BENCH_FLAGS=--quick for a short run"
 	@echo "make repro               check in the simulator what the papers claim; REPRO_FLAGS=--quick for a short run"
 	@echo "make sim-bench           how fast the simulator is on this machine (a minute)"
@@ -136,6 +137,10 @@ check: packages
 	RUSTDOCFLAGS="$(DOC_FLAGS)" $(CARGO) doc --workspace --no-deps --document-private-items --quiet
 	@echo "check: everything is in order"
 
+# Crates of others: where they are from, their licences, advisories (with cargo-deny, if it is here).
+deny: rust
+	@scripts/check-supply.sh
+
 ## Installing
 
 # By sudo in a user's clone nothing is built, only installed: root may have no Rust, and what it builds the user cannot change.
@@ -158,4 +163,4 @@ clean:
 	rm -rf build
 
 .PHONY: help rust packages test-packages build binaries examples client kernels test-programs venv demo bench repro sim-bench test test-quick test-fresh test-numa test-suites spank test-slurm test-mpi \
-        test-containers check install uninstall deb wheel clean
+        test-containers check deny install uninstall deb wheel clean

@@ -155,6 +155,7 @@ quick() {
 
 whole() {
     suite counting scripts/test-counting.sh
+    suite supply scripts/check-supply.sh
     # Once, for all suites that need them; what is compiled does not count as time of a suite.
     ! wanted rust-pure rust-doc fresh-cases rust-processes rust-clusters packaging wheel web numa-odd numa-pages ||
         cargo test --no-run --workspace || echo "== the tests do not build"

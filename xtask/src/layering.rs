@@ -16,7 +16,7 @@ const ARROWS: [(&str, &[&str]); 16] = [
     ("numaestro-quantity", &[]),
     ("numaestro-topology", &["numaestro-quantity"]),
     ("numaestro-policy", &["numaestro-quantity", "numaestro-topology"]),
-    ("numaestro-engine", &["numaestro-topology", "numaestro-policy"]),
+    ("numaestro-engine", &["numaestro-policy", "numaestro-quantity", "numaestro-topology"]),
     ("numaestro-contract", &["numaestro-engine", "numaestro-topology"]),
     ("numaestro-recording", &[]),
     (

@@ -20,7 +20,7 @@ use numaestro_topology::CpuSet;
 use tracing::warn;
 
 use crate::config::{self, Config, Entitlement};
-use crate::label::label;
+use numaestro_quantity::label::label;
 
 /// Longest table: more than that is a mistake.
 const TABLE_BYTES_MAX: u64 = 1 << 20;

@@ -28,6 +28,7 @@ use numaestro_host::listen::Inherited;
 use numaestro_host::monotonic_ns;
 use numaestro_host::poll::Ready;
 use numaestro_host::socket::Sort;
+use numaestro_quantity::label;
 use tracing::info;
 
 pub(crate) use place::Ending;
@@ -199,7 +200,7 @@ impl Front {
             shell.wakeups().set(Due::Refusals, monotonic_ns() + sparing::PERIOD_NS);
         }
         if line != Line::LeftOut {
-            info!(uid = who.peer.uid, pid = who.peer.pid, "refused: {}", refusal.reason);
+            info!(uid = who.peer.uid, pid = who.peer.pid, "refused: {}", label::line(&refusal.reason));
         }
     }
 

@@ -25,7 +25,6 @@ mod guard;
 mod history;
 mod jobs;
 mod jobserver;
-mod label;
 mod libraries;
 mod machine;
 mod manager;

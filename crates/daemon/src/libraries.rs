@@ -6,6 +6,7 @@ use numaestro_abi::page::{runtime, why};
 use numaestro_host::memory::Library;
 
 use crate::folding;
+use numaestro_quantity::label::label;
 
 /// The names of the runtimes in a bit set.
 pub(crate) fn runtime_names(runtimes: u32) -> Vec<String> {
@@ -61,7 +62,7 @@ fn one(it: &Library) -> LibraryStatus {
         _ => ("whole", "none"),
     };
     LibraryStatus {
-        name: it.name.clone(),
+        name: label(&it.name),
         runtime: runtime_names(it.runtime).concat(),
         how: how.to_owned(),
         folded_by: folded_by.to_owned(),
@@ -110,6 +111,12 @@ mod tests {
         let left = shown(&[library(library::LEFT, because::PROGRAM)], false).remove(0);
         assert!(left.why.contains("by itself"), "{}", left.why);
         assert_eq!(shown(&[library(library::LEFT, 200)], false)[0].why, "");
+    }
+
+    #[test]
+    fn a_name_turns_no_line_round() {
+        let odd = Library { name: "lib\u{202e}\x1b[2J.so".to_owned(), ..library(library::SET, 0) };
+        assert_eq!(shown(&[odd], false)[0].name, "lib??[2J.so");
     }
 
     #[test]

@@ -3,13 +3,15 @@
 //! processors of its allowed set only and told no more of them than it can use, and people are
 //! told the reason.
 //!
-//! It reads when a program arrives or attaches, and again when one of the files is written.
+//! It reads when a program arrives or attaches, when one of the files is written, and when a
+//! program is in another cgroup than before. The kernel announces no such move; who lacks
+//! processors after it is looked for with the load outside.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use numaestro_host::HostError;
 use numaestro_host::cgroup::{Hierarchies, Limits};
+use numaestro_host::{HostError, procfs};
 use numaestro_topology::CpuSet;
 
 /// The processors that one program is allowed.
@@ -23,6 +25,8 @@ pub(crate) struct Allowed {
     pub(crate) cpus: Option<CpuSet>,
     /// Files that set these limits.
     pub(crate) files: Vec<PathBuf>,
+    /// The cgroups that they are of.
+    groups: String,
 }
 
 impl Allowed {
@@ -34,9 +38,11 @@ impl Allowed {
         (usable, by_affinity): (&CpuSet, &CpuSet),
         confined_by_us: bool,
     ) -> Result<Self, HostError> {
+        // First: a move meanwhile is found at the next look.
+        let groups = procfs::cgroups(pid)?;
         let hierarchies = Hierarchies::read();
         let limits = Limits::of(&hierarchies, pid, None)?;
-        let mut allowed = Self { files: limits.files, ..Self::default() };
+        let mut allowed = Self { files: limits.files, groups, ..Self::default() };
         let mut reasons = Vec::new();
         if let Some(quota) = limits.quota
             && quota.processors() < usable.len() as u32
@@ -100,6 +106,11 @@ impl Quotas {
 
     pub(crate) fn of(&self, app: u64) -> &Allowed {
         self.by_app.get(&app).unwrap_or(&self.unknown)
+    }
+
+    /// Says whether its process is in other cgroups than when its limits were read.
+    pub(crate) fn has_moved(&self, app: u64, pid: u32) -> bool {
+        self.by_app.get(&app).is_some_and(|known| procfs::cgroups(pid).is_ok_and(|groups| groups != known.groups))
     }
 
     /// Files that say so, of all applications.

@@ -22,7 +22,7 @@ use tracing::{info, warn};
 use crate::config::{Config, Entitlement, Evidence};
 use crate::containers::Containers;
 use crate::jobs::{self, Job, JobId};
-use crate::label::label;
+use numaestro_quantity::label::label;
 
 /// Users that are remembered, at most: strangers can be many.
 const KNOWN_MAX: usize = 1 << 16;

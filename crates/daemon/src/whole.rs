@@ -20,8 +20,8 @@ use numaestro_host::{affinity, procfs};
 use numaestro_topology::CpuSet;
 
 use crate::given::given_by_user;
-use crate::label::label;
 use crate::masks::{InForce, Masks};
+use numaestro_quantity::label::label;
 
 /// Looks in a row that find nothing to do, and the fewest before something is given up.
 const QUIET_LOOKS: u32 = 3;

@@ -7,8 +7,8 @@ use numaestro_engine::Advice;
 use numaestro_topology::{CpuSet, Machine};
 use zerocopy::{FromBytes, FromZeros, IntoBytes, TryFromBytes};
 
-use crate::label::label;
 use crate::machine::node_list;
+use numaestro_quantity::label::label;
 
 /// Room for the largest message and one byte more, so that a longer one is seen to be longer.
 pub(crate) const BUFFER_BYTES: usize = size_of::<Hello>() + 1;

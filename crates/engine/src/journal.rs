@@ -20,6 +20,7 @@ use crate::event::{Action, Event, Nanos};
 use crate::settings::Settings;
 use description::Description;
 use numaestro_policy::{Bus, Needs, Party};
+use numaestro_quantity::label::label;
 use numaestro_topology::{Machine, PuSet};
 pub use picture::Picture;
 use serde::{Deserialize, Serialize};
@@ -173,9 +174,10 @@ pub fn write_named(text: &mut Vec<u8>, at: Nanos, name: Option<&str>, event: &Ev
     text.push(b'\n');
 }
 
-/// The name that people give the application that arrives in this step, if the line has it.
+/// The name that people give the application that arrives in this step, if the line has it. It is
+/// fit to be shown, whoever has written the line.
 pub fn name(line: &str) -> Option<String> {
-    Body::read(line).ok()?.name.map(Cow::into_owned)
+    Body::read(line).ok()?.name.map(|name| label(&name))
 }
 
 /// Whether a line holds an observation of the shell. Only a shell can play it.
@@ -224,16 +226,17 @@ pub fn decode(line: &str) -> Result<(Nanos, Event, Vec<Action>), JournalError> {
     Ok((at, event, actions))
 }
 
-/// The same, with the name that people give the application that arrives.
+/// The same, with the name that people give the application that arrives, fit to be shown.
 ///
 /// # Errors
 /// The line cannot be read.
 pub fn decode_named(line: &str) -> Result<(Nanos, Option<String>, Event, Vec<Action>), JournalError> {
     // A mistake is told with its place in the whole line.
-    steps::read(line).or_else(|_| {
+    let read = steps::read(line).or_else(|_| {
         let Body { at, name, event, actions } = Body::read(line)?;
         Ok((at, name.map(Cow::into_owned), event.into_owned(), actions.into_owned()))
-    })
+    });
+    read.map(|(at, name, event, actions)| (at, name.map(|name| label(&name)), event, actions))
 }
 
 fn text(line: &impl Serialize) -> String {

@@ -366,6 +366,15 @@ fn what_gives_the_same_is_no_alternative_and_the_end_of_load_outside_is_one() {
 }
 
 #[test]
+fn no_limit_and_no_use_helps_one_that_is_there_for_its_children() {
+    let mut told = Told::new("core:4 pu:1", "equi");
+    told.arrives(1, 1, 2).adopts(1, 1).after(1, &Event::Limits { app: AppId(1), min: 1, max: 2, weight_milli: 1000 });
+    told.after(1, &Event::Request { app: AppId(1), processors: 0 }).arrives(1, 2, 4).adopts(2, 1);
+    let found = told.engine.alternatives(told.now, AppId(1), &|_| true);
+    assert_eq!(found, [], "whatever its limits are");
+}
+
+#[test]
 fn a_life_has_its_begin_and_its_end() {
     let mut told = Told::new("core:2 pu:1", "fifo");
     told.arrives(1, 1, 2).arrives(4, 2, 2).after(5, &Event::Depart { app: AppId(2) });

@@ -1,9 +1,9 @@
 //! The journal's text. Journals outlive the program that writes them, so a kept one pins the
 //! fields, their order and the words. A type inside the program may change; this file only grows.
 
-use numaestro_engine::{Action, Class, Event, PageHome, Settings, Wish, journal};
+use numaestro_engine::{Action, Class, Engine, Event, PageHome, Settings, Wish, journal};
 use numaestro_policy::AppId;
-use numaestro_topology::{MemTree, NumaNodeId, PuSet, sysfs};
+use numaestro_topology::{MemTree, NumaNodeId, PuSet, synthetic, sysfs};
 use std::collections::BTreeSet;
 
 /// Every event and every action, each field with a value of its own.
@@ -75,6 +75,20 @@ fn fields_mean_what_their_names_say() {
     let (_, _, actions) = journal::decode(KEPT.lines().nth(4).unwrap()).unwrap();
     let pages = [PageHome::FirstTouch, PageHome::Interleave, PageHome::Node(NumaNodeId(1))];
     assert_eq!(actions, pages.map(|home| Action::Pages { app: AppId(2), home }));
+}
+
+/// Whoever has written a journal, its names steer no terminal.
+#[test]
+fn names_are_read_fit_to_be_shown() {
+    let nameless = |line: &&str| line.contains("\"arrive\"") && !line.contains("\"name\"");
+    let arrival = KEPT.lines().find(nameless).expect("an arrival");
+    let line = arrival.replacen("\"event\":", "\"name\":\"a\\u001b[2J\u{202e}b\",\"event\":", 1);
+    assert_eq!(journal::name(&line).as_deref(), Some("a?[2J?b"));
+    assert_eq!(journal::decode_named(&line).unwrap().1.as_deref(), Some("a?[2J?b"));
+    let engine = Engine::new(synthetic::parse("core:2 pu:1").unwrap(), Settings::default(), 0).unwrap();
+    let names = [(AppId(1), "c\u{2066}d".to_owned())].into();
+    let state = journal::State { at: 1, state: engine.snapshot(), names };
+    assert_eq!(journal::State::decode(&state.encode()).unwrap().names[&AppId(1)], "c?d");
 }
 
 #[test]

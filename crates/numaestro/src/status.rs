@@ -269,9 +269,9 @@ fn table(text: &mut String, status: &Status, colours: bool) {
     text.push_str(&columns::headed(&lines, colours));
 }
 
-/// A program chooses its name: nothing in it may steer the terminal.
+/// A program chooses its name: nothing in it may steer the terminal, or turn a line round.
 pub fn clean(name: &str) -> String {
-    name.chars().map(|c| if c.is_control() { '?' } else { c }).take(24).collect()
+    numaestro_quantity::label::label(name).chars().take(24).collect()
 }
 
 #[cfg(test)]
@@ -356,6 +356,6 @@ mod tests {
 
     #[test]
     fn names_cannot_steer_the_terminal() {
-        assert_eq!(clean("a\x1b[2Jb"), "a?[2Jb");
+        assert_eq!(clean("a\x1b[2Jb\u{202e}c"), "a?[2Jb?c");
     }
 }

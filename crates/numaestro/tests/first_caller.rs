@@ -7,6 +7,7 @@ use numaestro_host::reach;
 use numaestro_skip::skip;
 use numaestro_topology::CpuSet;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use user::{Mortal, User, json, line, start, text, until};
 
 /// All processors of this machine, which this thread and what it starts may have, and the first of
@@ -131,7 +132,8 @@ struct Cgroup(std::path::PathBuf);
 
 impl Cgroup {
     fn of(cpus: &CpuSet) -> Option<Self> {
-        let name = format!("nm-test-{}", std::process::id());
+        static MADE: AtomicU32 = AtomicU32::new(0);
+        let name = format!("nm-test-{}-{}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
         let made = ["/sys/fs/cgroup/cpuset", "/sys/fs/cgroup"].iter().find_map(|root| {
             let group = Self(std::path::Path::new(root).join(&name));
             std::fs::create_dir(&group.0).ok()?;
@@ -141,6 +143,12 @@ impl Cgroup {
             Some(group)
         });
         made.filter(|group| group.0.join("cgroup.procs").exists())
+    }
+
+    /// A process comes into this group, or goes back to the one above.
+    fn take(&self, pid: u32, back: bool) {
+        let group = if back { self.0.parent().expect("a root") } else { &self.0 };
+        std::fs::write(group.join("cgroup.procs"), pid.to_string()).expect("root's");
     }
 
     /// A script that enters the group, and then becomes the command that follows it.
@@ -184,4 +192,31 @@ fn a_manager_in_a_narrow_cgroup_learns_of_the_rest() {
     assert_eq!(asked(&mut inside), first.to_string(), "the group holds for its own programs");
     ended(inside);
     assert_eq!(user.output(["stop"]).status.code(), Some(0));
+}
+
+/// Nobody announces that a program is in another cpuset. The manager finds it where processors are
+/// short, and so does not leave it with some that it cannot be on.
+#[test]
+fn programs_that_are_moved_into_another_cpuset_are_divided_in_it() {
+    let Some((_, first)) = machine() else { skip!("one processor only") };
+    let Some(group) = Cgroup::of(&first) else { skip!("cpusets cannot be made here") };
+    let user = User::new();
+    let busy = || start(&mut user.command(["run", "--", "sh", "-c", "while :; do :; done"]));
+    let programs = [busy(), busy()];
+    // Load of others may leave the two one processor together, here as there.
+    let why = format!("its cgroup keeps it on processors {first}");
+    let kept = || {
+        let apps = json(&user.output(["status", "--json"]))["apps"].as_array().cloned().unwrap_or_default();
+        (apps.len(), apps.iter().filter(|app| app["why"].to_string().contains(&why)).count())
+    };
+    until("both have come", || kept() == (2, 0));
+    for program in &programs {
+        group.take(program.id(), false);
+    }
+    until("both are found there", || kept() == (2, 2));
+    for program in &programs {
+        group.take(program.id(), true);
+    }
+    until("both are found outside", || kept() == (2, 0));
+    drop(programs);
 }

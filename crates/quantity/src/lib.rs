@@ -1,11 +1,13 @@
 //! Reads and writes durations (`1.5h`) and sizes of memory (`64GiB`), and finds misspelled names
-//! ([`names`]): one grammar for scenarios, policies, machines and the command line.
+//! ([`names`]): one grammar for scenarios, policies, machines and the command line. Makes names
+//! that strangers have chosen fit to be shown ([`label`]).
 //!
 //! A quantity is a decimal number and a unit, with or without blanks between them. The number is
 //! read exactly, without floating point. The place of use says what a number without a unit
 //! means, and what becomes of a fraction of a nanosecond or a byte.
 
 mod amount;
+pub mod label;
 pub mod names;
 pub mod spellings;
 

@@ -14,7 +14,7 @@ const SEGMENTS: u64 = 8;
 const SEGMENT_BYTES_MIN: u64 = 64 << 10;
 /// No segment is expected to have more bytes than about this: a reader of a part goes through
 /// segments in vain.
-const SEGMENT_BYTES_MAX: u64 = 1 << 20;
+pub(crate) const SEGMENT_BYTES_MAX: u64 = 1 << 20;
 
 /// The bounds of a ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -16,7 +16,7 @@ const DELAY: Duration = Duration::from_secs(1);
 /// So many bytes are written at once, without waiting for the time.
 const BATCH_BYTES: usize = 256 << 10;
 /// A disk that is so far behind does not keep up, bytes.
-const BEHIND_BYTES_MAX: usize = 16 << 20;
+pub(crate) const BEHIND_BYTES_MAX: usize = 16 << 20;
 /// The end of a recording waits so long for the disk.
 const END: Duration = Duration::from_secs(2);
 

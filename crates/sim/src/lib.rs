@@ -30,3 +30,7 @@ pub mod workload;
 pub mod world;
 
 pub use numaestro_engine::Nanos;
+
+/// The time at which the clock of a simulation ends, nanoseconds: 73 years. Nothing happens then or
+/// later.
+pub const CLOCK_END: Nanos = Nanos::MAX >> 3;

@@ -7,12 +7,24 @@ use numaestro_sim::dist::Dist;
 use numaestro_sim::machine::{Costs, Model, System};
 use numaestro_sim::outcome::Outcome;
 use numaestro_sim::program::{Program, Vacates, Wait};
+use numaestro_sim::read::{Files, Text};
+use numaestro_sim::scenario::Scenario;
 use numaestro_sim::speedup::Curve;
+use numaestro_sim::world::{Setup, World};
+use std::fmt::Write as _;
 use world_support::{curve, each, machine, program, run};
 
 const MS: u64 = 1_000_000;
 /// The quantum of the policies.
 const QUANTUM: u64 = 100 * MS;
+
+struct NoFiles;
+
+impl Files for NoFiles {
+    fn text(&self, name: &str) -> Result<String, String> {
+        Err(format!("there is no {name}"))
+    }
+}
 
 fn plain(pus: usize) -> Model {
     machine(pus, System::RoundRobin, QUANTUM)
@@ -37,6 +49,49 @@ fn two_equal_ones_take_turns() {
     assert_eq!(outcome.pus.iter().map(|pu| pu.spin + pu.idle).sum::<u64>(), 0, "nobody waits for anybody");
     assert_eq!(outcome.decisions.stops, outcome.jobs.iter().map(|job| u64::from(job.stops)).sum::<u64>());
     assert!(outcome.decisions.stops >= 6, "{:?}", outcome.decisions);
+}
+
+/// A program may end at the instant at which its turn does: it is stopped, its processors are given
+/// on, and nobody has told the engine yet that it is over.
+#[test]
+fn who_ends_with_its_turn_owns_nothing_any_more() {
+    for (policy, processors, programs, class, phases) in [
+        (
+            "sw-dss",
+            3,
+            7,
+            "class = \"malleable\"\nphase_source = \"program\"",
+            "iterations = 5, work_each = \"5 ms\", wait = \"spin\" }, { do = \"pause\", time = \"1 ms\" }, \
+             { do = \"serial\", work = \"11 ms\" }",
+        ),
+        (
+            "vtq-dss",
+            8,
+            6,
+            "class = \"setter\"\nphase_source = \"manager\"",
+            "iterations = 9, work_each = \"3 ms\", wait = \"block\" }",
+        ),
+    ] {
+        let mut text = format!(
+            "policy = \"{policy}\"\n[machine.inline]\nname = \"m\"\nabout = \"m\"\ncycle = \"1 ns\"\n\
+             topology = \"pack:1 numa:1 core:{processors} pu:1\"\n\
+             memory = {{ page_bytes = 4096, node_pages = 1048576 }}\n\
+             access = {{ unit = \"ns\", hit = 0, class = [{{ name = \"local\", within = \"machine\", line = 0 }}] }}\n\
+             system = {{ scheduler = \"round-robin\", quantum = \"10 ms\" }}\n"
+        );
+        for width in 1..=programs {
+            let _ = write!(
+                text,
+                "[[program]]\nname = \"p{width}\"\nprocessors = {width}\n{class}\n\
+                 phases = [{{ do = \"repeat\", times = 2, phases = [{{ do = \"parallel\", width = {width}, {phases}] }}]\n"
+            );
+        }
+        let scenario =
+            Scenario::read(Text::new("s.toml", &text), &NoFiles).unwrap_or_else(|mistake| panic!("{mistake}"));
+        let setup = Setup { checks: true, ..scenario.setup(1) };
+        let outcome = World::new(setup, scenario.source(1)).expect("a policy").run(&mut ());
+        assert_eq!(outcome.jobs.len(), programs, "{policy}");
+    }
 }
 
 #[test]

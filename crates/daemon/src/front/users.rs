@@ -11,13 +11,13 @@ use tracing::{info, warn};
 use super::Front;
 use crate::config::rules;
 use crate::jobs::JobId;
-use crate::label::label;
 use crate::programs::Owner;
 use crate::rights::{Rights, Usage, Who};
 use crate::rules::Find;
 use crate::shell::{Newcomer, Shell};
 use crate::users::Known;
 use crate::wakeups::Due;
+use numaestro_quantity::label::label;
 
 impl Front {
     /// A user. A new one becomes a party.

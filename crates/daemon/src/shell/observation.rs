@@ -170,6 +170,9 @@ impl Shell {
         let load = sensors.foreign.look(&managed, wakeups);
         self.tell(load.event);
         self.outcome.busy.extend(load.busy);
+        if self.programs.iter().any(|app| self.sensors.quotas.has_moved(app.number, app.pid())) {
+            self.observe_quotas();
+        }
     }
 
     fn renew_lease(&mut self) {

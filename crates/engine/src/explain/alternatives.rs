@@ -3,6 +3,7 @@
 //!
 //! Where turns are taken there is no answer: the number of a moment says little there.
 
+use crate::account::Phase;
 use crate::engine::Engine;
 use crate::event::{Event, Nanos};
 use crate::rehearsal::Rehearsal;
@@ -121,11 +122,13 @@ impl Engine {
         let (app, limits) = (ledger.app(slot), ledger.account(slot).activity.limits);
         let usable = ledger.usable().len() as u32;
         let mut changes = Vec::new();
-        if limits.max < usable {
+        // Nobody asks for a wrapper: whatever its limits are, it holds none while its children run.
+        let asks = ledger.account(slot).phase != Phase::Wrapper;
+        if asks && limits.max < usable {
             changes.push(Change::Limit { max: usable });
         }
         changes.push(Change::Weight { weight_milli: limits.weight_milli.saturating_mul(2) });
-        if limits.request < usable {
+        if asks && limits.request < usable {
             changes.push(Change::Use { processors: usable });
         }
         if self.shown().unmanaged > 0 {
@@ -143,7 +146,7 @@ impl Engine {
     }
 
     /// What the engine would hear. A shell never asks for more than the limit, so a higher limit
-    /// comes with a larger request.
+    /// comes with a larger request, unless it is refused.
     fn events(&self, app: AppId, slot: Slot, change: &Change) -> Vec<Event> {
         let limits = self.site().ledger.account(slot).activity.limits;
         let (min, max, weight_milli) = (limits.min, limits.max, limits.weight_milli);

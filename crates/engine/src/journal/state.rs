@@ -8,6 +8,7 @@ use super::{JournalError, content, text};
 use crate::event::Nanos;
 use crate::snapshot::Snapshot;
 use numaestro_policy::AppId;
+use numaestro_quantity::label::label;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -30,7 +31,7 @@ impl State {
         text(self)
     }
 
-    /// Reads the line.
+    /// Reads the line. Names are fit to be shown then, whoever has written it.
     ///
     /// # Errors
     /// It is another line, or one that a newer program wrote.
@@ -38,6 +39,8 @@ impl State {
         if content(line) != Some("state") {
             return Err(JournalError::new("it says no state"));
         }
-        serde_json::from_str(line).map_err(JournalError::new)
+        let mut state: Self = serde_json::from_str(line).map_err(JournalError::new)?;
+        state.names.values_mut().for_each(|name| *name = label(name));
+        Ok(state)
     }
 }

@@ -4,7 +4,7 @@
 use super::World;
 use super::advised::answer;
 use numaestro_engine::explain::Change;
-use numaestro_engine::{AppId, AppSnapshot, AppState, Engine, Event};
+use numaestro_engine::{Action, AppId, AppSnapshot, AppState, Engine, Event};
 use numaestro_topology::PuSet;
 
 impl World {
@@ -49,8 +49,10 @@ impl World {
         let snapshot = self.engine.snapshot();
         let usable = snapshot.usable.len() as u32;
         let mut changes = vec![Change::Weight { weight_milli: app.weight_milli.saturating_mul(2) }];
-        changes.extend((app.max < usable).then_some(Change::Limit { max: usable }));
-        changes.extend((app.request < usable).then_some(Change::Use { processors: usable }));
+        // The shell asks for nothing on behalf of a wrapper.
+        let asks = app.state != AppState::Wrapper;
+        changes.extend((asks && app.max < usable).then_some(Change::Limit { max: usable }));
+        changes.extend((asks && app.request < usable).then_some(Change::Use { processors: usable }));
         changes.extend((snapshot.unmanaged > 0).then_some(Change::LessLoad));
         let started = |other: &&AppSnapshot| other.app != app.app && other.state != AppState::Waiting;
         let others: Vec<&AppSnapshot> = snapshot.apps.iter().filter(started).collect();
@@ -61,12 +63,17 @@ impl World {
         changes
     }
 
-    /// What an application has after these events, once all have made room. `waits`: and after the
-    /// time for which less load outside has to last.
+    /// What an application has after these events, once all have made room; the shell asks for no
+    /// more when limits are refused. `waits`: and after the time for which less load outside has to
+    /// last.
     fn has_after(&self, app: AppId, events: &[Event], waits: bool) -> Has {
         let mut engine: Engine = self.engine.clone();
         for event in events {
-            engine.step(self.now, event, &mut Vec::new());
+            let mut actions = Vec::new();
+            engine.step(self.now, event, &mut actions);
+            if actions.iter().any(|action| matches!(action, Action::Refuse { .. })) {
+                break;
+            }
         }
         answer(&mut engine, self.now);
         if waits {

@@ -59,9 +59,14 @@ pub fn program(pid: u32) -> Result<(PathBuf, (u64, u64)), HostError> {
 /// Path of the cgroup of `pid` below the root of its hierarchy: the unified one, or systemd's own
 /// where that has none but the root.
 pub fn cgroup(pid: u32) -> Result<String, HostError> {
+    cgroups(pid).map(|text| parse_cgroup(&text))
+}
+
+/// The cgroups of `pid` in all hierarchies, as the kernel lists them.
+pub fn cgroups(pid: u32) -> Result<String, HostError> {
     let path = path_of(pid, "cgroup");
     let bytes = fs::read(&path).map_err(error::file("read", &path))?;
-    Ok(parse_cgroup(&String::from_utf8_lossy(&bytes)))
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 fn parse_cgroup(text: &str) -> String {

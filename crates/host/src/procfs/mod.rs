@@ -13,7 +13,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 pub use busy::{Busy, busy_of_all_processors};
-pub use identity::{Identity, cgroup, identity, program, variables};
+pub use identity::{Identity, cgroup, cgroups, identity, program, variables};
 pub use ready::ReadyThreads;
 pub use stat::{Stat, parse_stat};
 pub use table::{ProcessTable, ancestors};

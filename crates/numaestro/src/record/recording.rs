@@ -5,13 +5,13 @@ use super::runs::{Piece, Run};
 use super::{Journal, UNKNOWN_NS, moment, numbered, place, runs_of};
 use crate::moment::Moment;
 use crate::say::{self, Failure};
+use crate::sim::files;
 use anyhow::Context;
 use numaestro_engine::journal;
 use numaestro_recording::{ReadError, Ring};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{self, BufRead, BufReader};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -195,7 +195,7 @@ impl Recording {
                     let what = format!("cannot read {}: {cause}", path.display());
                     Failure::error(say::FAILED, what, "name a journal, or a recording of `numaestro record list`")
                 };
-                Ok(Box::new(numbered(BufReader::new(File::open(path).map_err(cannot)?).lines())))
+                Ok(Box::new(numbered(files::lines(path).map_err(cannot)?)))
             }
             Source::Text(text) => {
                 let lines: Vec<_> = text.lines().map(|line| Ok(line.to_owned())).collect();

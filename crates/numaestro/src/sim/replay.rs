@@ -7,17 +7,16 @@
 
 use super::WRONG_FILE;
 use super::args::ReplayArgs;
+use super::files;
 use crate::say::{self, Failure};
 use anyhow::Context;
 use numaestro_engine::journal::{self, Replay};
-use std::fs::File;
-use std::io::{BufRead, BufReader};
 
 /// The subcommand.
 pub fn replay(args: &ReplayArgs) -> anyhow::Result<u8> {
     let name = args.journal.display();
     let place = || format!("cannot read {name}");
-    let mut lines = BufReader::new(File::open(&args.journal).with_context(place)?).lines();
+    let mut lines = files::lines(&args.journal).with_context(place)?;
     let wrong = |line: u64, problem: &str| {
         let next = "a journal is written by `numaestro daemon --journal` or `numaestro sim run --journal`";
         Failure::error(WRONG_FILE, format!("{name}:{line}: {problem}"), next)

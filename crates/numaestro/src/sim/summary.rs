@@ -29,7 +29,7 @@ pub struct Summary {
     pub slowdown: f64,
     /// Processor time of an application, seconds: mean.
     pub cpu_s: f64,
-    /// Time of the last event, seconds.
+    /// Until the last application has ended, seconds: the manager's timers may go on longer.
     pub makespan_s: f64,
     /// Share of the managed processors' time that was not idle.
     pub utilisation: f64,
@@ -132,7 +132,7 @@ impl Summary {
             wait_s: mean_s(counted, wait),
             slowdown: mean(counted, slowdown),
             cpu_s: mean_s(counted, |job| job.cpu_ns),
-            makespan_s: seconds(outcome.end),
+            makespan_s: seconds(jobs.iter().map(|job| job.ended).max().unwrap_or(0)),
             utilisation: 1.0 - shares.idle,
             work: shares.work,
             spin: shares.spin,
@@ -278,6 +278,14 @@ pub mod tests {
 
     fn managed() -> PuSet {
         "1".parse().expect("a set")
+    }
+
+    #[test]
+    fn the_makespan_is_over_when_the_last_has_ended() {
+        // A timer of the manager's is the last event of the run.
+        let jobs = vec![job(2, "b", [10, 10, 20]), job(1, "a", [0, 10, 30])];
+        assert!((Summary::of(&outcome(jobs), 7, 0.5, &managed()).makespan_s - 30.0).abs() < 1e-9);
+        assert!(Summary::of(&outcome(vec![]), 7, 0.0, &managed()).makespan_s.abs() < 1e-9, "nobody has ended");
     }
 
     #[test]

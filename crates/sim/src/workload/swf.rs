@@ -4,8 +4,8 @@
 //! fields a line, -1 where unknown; lines of `;` are the header. Fields after the 18th are skipped.
 
 use super::batch::{BatchJob, Demand};
-use crate::Nanos;
 use crate::read::{Mistake, Text};
+use crate::{CLOCK_END, Nanos};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -252,24 +252,37 @@ type Decimal = Option<(u64, u64)>;
 fn record(line: &str) -> Result<Record, Problem> {
     let mut words = line.split_ascii_whitespace();
     let mut position = 0;
-    let mut read = || -> Result<Decimal, Problem> {
+    let mut read = || -> Result<(&'static str, Decimal), Problem> {
         let name = NAMES[position];
         position += 1;
         let word = words.next().ok_or_else(|| (name, format!("expected 18 numbers, found {}", position - 1)))?;
-        decimal(word).map_err(|NoNumber| (name, format!("expected a number, found \"{word}\"")))
+        let value = decimal(word).map_err(|NoNumber| (name, format!("expected a number, found \"{word}\"")))?;
+        Ok((name, value))
     };
-    let time = |value: Decimal| value.map(|(whole, ns)| whole.saturating_mul(SECOND).saturating_add(ns));
-    let whole = |value: Decimal| value.map(|(whole, _)| whole);
+    // A number that is cut off would be another job's.
+    let time = |(name, value): (&'static str, Decimal)| {
+        let ns = value.map(|(whole, ns)| whole.checked_mul(SECOND)?.checked_add(ns).filter(|&ns| ns < CLOCK_END));
+        let most = CLOCK_END / SECOND;
+        ns.map(|ns| ns.ok_or_else(|| (name, format!("expected less than {most} seconds, where the clock ends"))))
+            .transpose()
+    };
+    let size = |(name, value): (&'static str, Decimal)| match value {
+        Some((size, _)) if u32::try_from(size).is_err() => {
+            Err((name, format!("expected at most {} processors, found {size}", u32::MAX)))
+        }
+        _ => Ok(value.map(|(size, _)| size)),
+    };
+    let whole = |(_, value): (_, Decimal)| value.map(|(whole, _)| whole);
     Ok(Record {
         number: whole(read()?),
-        submit: time(read()?),
-        wait: time(read()?),
-        run: time(read()?),
-        allocated: whole(read()?),
-        cpu: time(read()?),
+        submit: time(read()?)?,
+        wait: time(read()?)?,
+        run: time(read()?)?,
+        allocated: size(read()?)?,
+        cpu: time(read()?)?,
         memory: whole(read()?),
-        requested: whole(read()?),
-        requested_run: time(read()?),
+        requested: size(read()?)?,
+        requested_run: time(read()?)?,
         requested_memory: whole(read()?),
         status: whole(read()?),
         rest: {

@@ -374,7 +374,7 @@ impl World {
 
     /// Checks that time, processors, threads and work are conserved; no processor has two owners.
     fn check(&self) {
-        let apps = self.apps.iter().map(|app| (app.slot, &app.team[..], app.notices.is_shared()));
+        let apps = self.apps.iter().map(|app| (app.slot, &app.team[..], app.owns()));
         self.host.os.check(apps);
     }
 

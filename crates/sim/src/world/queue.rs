@@ -2,7 +2,7 @@
 //! sequence), so that no two are ever equal: the order of simultaneous events is part of the
 //! simulator's contract. The ends of stages on processors are not here but in [`super::slots`].
 
-use crate::Nanos;
+use crate::{CLOCK_END, Nanos};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -26,8 +26,7 @@ pub enum Rank {
     Decision = 6,
 }
 
-/// Time and class in one number that orders as the pair does. Times stay below 2^61 ns, which is 73
-/// years.
+/// Time and class in one number that orders as the pair does. Times stay below [`CLOCK_END`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key(u64);
 
@@ -37,7 +36,7 @@ impl Key {
 
     /// The key of a time and a class.
     pub fn new(at: Nanos, rank: Rank) -> Self {
-        if at >= Nanos::MAX >> 3 { Self::NEVER } else { Self(at << 3 | rank as u64) }
+        if at >= CLOCK_END { Self::NEVER } else { Self(at << 3 | rank as u64) }
     }
 
     /// Its time, nanoseconds.

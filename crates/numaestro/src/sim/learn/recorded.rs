@@ -2,12 +2,11 @@
 
 use super::{WRONG_FILE, wrong};
 use crate::say::Failure;
+use crate::sim::files;
 use anyhow::Context;
 use numaestro_engine::journal;
 use numaestro_sim::learn::Measured;
 use numaestro_sim::learn::journal::Runs;
-use std::fs::File;
-use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 /// Shorter phases are not told apart, nanoseconds: the manager looks at a program each two
@@ -20,8 +19,7 @@ const PHASE_NS_LEAST: u64 = 5_000_000;
 /// Exit code 2: it is no journal, or has no such application that has ended.
 pub fn runs(path: &Path, name: &str) -> anyhow::Result<Vec<Measured>> {
     let place = || format!("cannot read {}", path.display());
-    let lines: Vec<String> =
-        BufReader::new(File::open(path).with_context(place)?).lines().collect::<Result<_, _>>().with_context(place)?;
+    let lines: Vec<String> = files::lines(path).with_context(place)?.collect::<Result<_, _>>().with_context(place)?;
     let head = lines.first().ok_or_else(|| wrong(path, 1, "it is empty"))?;
     journal::decode_head(head).map_err(|error| wrong(path, 1, &error.problem))?;
     let mut runs = Runs::default();

@@ -80,6 +80,12 @@ pub struct App {
 }
 
 impl App {
+    /// Its processors are its own. Not when it has ended and the engine is still to be told: its
+    /// turn may have ended at the same instant, and its processors have been given on.
+    pub fn owns(&self) -> bool {
+        !self.notices.is_shared() && self.activity != Activity::Over
+    }
+
     /// An application that has just arrived, at the beginning of its program.
     pub fn new(
         slot: u32,

@@ -8,7 +8,7 @@ use super::thread::{NONE, State};
 use numaestro_topology::PuSet;
 
 /// Checks that time and work are conserved, and that processors, threads and queues agree, for all
-/// applications: their teams, and whether they share their processors.
+/// applications: their teams, and whether their processors are their own.
 ///
 /// # Panics If they do not, which is a mistake in the world.
 pub fn check<'a>(cpus: &Processors, queues: &Queues, apps: impl Iterator<Item = (u32, &'a [u32], bool)>) {
@@ -23,7 +23,7 @@ pub fn check<'a>(cpus: &Processors, queues: &Queues, apps: impl Iterator<Item = 
         }
     }
     let mut owned = PuSet::new();
-    for (app, team, shared) in apps {
+    for (app, team, owns) in apps {
         let mut pending = 0;
         for &id in team {
             let thread = cpus.thread(id);
@@ -36,7 +36,7 @@ pub fn check<'a>(cpus: &Processors, queues: &Queues, apps: impl Iterator<Item = 
         }
         let Tenant { id, usage, set, .. } = cpus.tenant(app);
         assert_eq!(usage.done + pending, usage.given, "application {id}: work is lost or done twice");
-        if !shared {
+        if owns {
             assert!(!owned.intersects(set), "PUs {} have two owners", owned.intersection(set));
             owned.or_with(set);
         }

@@ -364,7 +364,7 @@ impl Os {
         id
     }
 
-    /// See [`checks`]: by application its place, its team, and whether it shares its processors.
+    /// See [`checks`]: by application its place, its team, and whether its processors are its own.
     pub fn check<'a>(&self, apps: impl Iterator<Item = (u32, &'a [u32], bool)>) {
         checks::check(&self.cpus, &self.queues, apps);
     }

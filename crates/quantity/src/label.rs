@@ -3,6 +3,8 @@
 
 /// Longest name that is shown, characters.
 const NAME_CHARS_MAX: usize = 64;
+/// Longest line, characters.
+const LINE_CHARS_MAX: usize = 1000;
 
 /// Characters without a shape of their own, in pairs of the first and the last: Unicode's format
 /// characters (class Cf: they turn the direction of a line round, join, or are not seen at all),
@@ -31,8 +33,17 @@ const SHAPELESS: [(char, char); 20] = [
 ];
 
 /// The name without such characters and without control characters, cut to a bounded length.
-pub(crate) fn label(name: &str) -> String {
-    name.chars().take(NAME_CHARS_MAX).map(|c| if is_plain(c) { c } else { '?' }).collect()
+pub fn label(name: &str) -> String {
+    plain(name).take(NAME_CHARS_MAX).collect()
+}
+
+/// A line that repeats what somebody has said, without such characters, cut to a bounded length.
+pub fn line(text: &str) -> String {
+    plain(text).take(LINE_CHARS_MAX).collect()
+}
+
+fn plain(text: &str) -> impl Iterator<Item = char> {
+    text.chars().map(|c| if is_plain(c) { c } else { '?' })
 }
 
 fn is_plain(c: char) -> bool {
@@ -49,9 +60,11 @@ mod tests {
             .chars()
         {
             assert_eq!(label(&format!("a{c}b")), "a?b", "{c:?}");
+            assert_eq!(line(&format!("no {c} here")), "no ? here", "{c:?}");
         }
         let plain = "Lösung-3.x_日本 é😀 ق";
         assert_eq!(label(plain), plain);
         assert_eq!(label(&"x".repeat(100)).len(), NAME_CHARS_MAX);
+        assert_eq!(line(&"x".repeat(9000)).len(), LINE_CHARS_MAX);
     }
 }
