@@ -19,6 +19,7 @@ use numaestro_host::rundir::RuntimeDir;
 use tracing::{info, warn};
 
 use crate::config::Config;
+use crate::kernel::Linux;
 use crate::masks::Masks;
 use crate::state::{LOG_FILE, STATE_FILE, owed_by_former};
 use crate::whole::Debts;
@@ -77,7 +78,9 @@ fn pay_for_former(dir: &RuntimeDir) -> anyhow::Result<Option<Whole>> {
     let Some(_lock) = dir.lock_manager()? else { return Ok(None) };
     let Some((owed, memory)) = owed_by_former(dir) else { return Ok(None) };
     let managed = std::collections::BTreeSet::new();
-    let masks = std::cell::RefCell::new(Masks::of_former(dir.attach_socket(), memory));
+    let mut masks = Masks::new(std::rc::Rc::new(Linux), dir.attach_socket());
+    masks.remember(memory);
+    let masks = std::cell::RefCell::new(masks);
     Ok(Some(Debts { owed: &owed, managed: &managed, masks: &masks }.pay(PATIENCE, || true)))
 }
 
