@@ -66,7 +66,7 @@ mod witness;
 pub use choice::{mistake as policy_mistake, next_policy};
 pub use config::{Config, ConfigError, Loaded, Source};
 pub use engine::available as available_policies;
-pub use guard::restore_left;
+pub use guard::{Left, restore_left};
 pub use naming::{Named, Names};
 pub use recording::directory as recordings;
 pub use rights::Refusal;

@@ -92,6 +92,18 @@ pub(crate) struct SavedMasks {
     pub(crate) put: Vec<(Process, Vec<CpuSet>)>,
 }
 
+impl SavedMasks {
+    /// The file is older than what was noted since.
+    pub(crate) fn add_notes(&mut self, notes: Vec<(Process, CpuSet)>) {
+        for (process, cpus) in notes {
+            match self.put.iter_mut().find(|(known, _)| *known == process) {
+                Some((_, sets)) => sets.push(cpus),
+                None => self.put.push((process, vec![cpus])),
+            }
+        }
+    }
+}
+
 /// The sets that may be in force for the threads of one application.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct InForce<'a> {

@@ -115,12 +115,7 @@ fn former_state(dir: &RuntimeDir) -> Option<State> {
     }
     state.apps.sort_by_key(|entry| entry.app);
     state.apps.dedup_by_key(|entry| entry.app);
-    for (process, cpus) in Notes::read(dir) {
-        match state.masks.put.iter_mut().find(|(known, _)| *known == process) {
-            Some((_, sets)) => sets.push(cpus),
-            None => state.masks.put.push((process, vec![cpus])),
-        }
-    }
+    state.masks.add_notes(Notes::read(dir));
     Some(state)
 }
 

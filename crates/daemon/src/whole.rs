@@ -44,6 +44,8 @@ struct Look {
     threads: u32,
     changed: BTreeSet<u32>,
     refused: BTreeMap<u32, String>,
+    /// Processes with threads that others have bound, and to which processors.
+    pinned: BTreeMap<u32, CpuSet>,
 }
 
 /// The processes that an affinity is owed to.
@@ -95,7 +97,13 @@ impl Debts<'_> {
         let (mut look, kernel) = (Look::default(), self.masks.borrow().kernel());
         for (pid, original) in self.everybody(matters) {
             let in_force = InForce { whole: &original, told: None, next: &original, moves_itself: true };
-            let mut ours = |found: Found<'_>| self.masks.borrow_mut().is_ours(found, in_force);
+            let mut ours = |found: Found<'_>| {
+                let is_ours = self.masks.borrow_mut().is_ours(found, in_force);
+                if !is_ours {
+                    look.pinned.entry(pid).or_default().or_with(found.mask);
+                }
+                is_ours
+            };
             match kernel.restore_process(pid, &original, &mut ours) {
                 Ok(moved) => {
                     look.processes += 1;
@@ -155,7 +163,9 @@ impl Look {
         let changed = self.changed.into_iter().map(|pid| (pid, again.clone()));
         let left = self.refused.into_iter().chain(changed);
         let left = left.map(|(pid, why)| LeftBehind { pid, name: name(pid), why }).collect();
-        Whole { processes: self.processes, threads: self.threads, left }
+        let pinned = self.pinned.into_iter().map(|(pid, cpus)| (pid, format!("bound to {cpus}")));
+        let pinned = pinned.map(|(pid, why)| LeftBehind { pid, name: name(pid), why }).collect();
+        Whole { processes: self.processes, threads: self.threads, left, pinned }
     }
 }
 
