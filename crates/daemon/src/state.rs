@@ -231,7 +231,7 @@ impl Directory {
         self.dir.attach_socket()
     }
 
-    /// Writes the state, whole or not at all, and only if it is another one. True: the file says it.
+    /// Writes the state, whole or not at all, and only if it is another one. True: the file has it.
     pub(crate) fn save(&mut self, state: &State) -> bool {
         let text = serde_json::to_vec(state).unwrap_or_default();
         if !self.is_ours() {

@@ -142,7 +142,7 @@ pub fn start(dir: Option<PathBuf>, path: &Path, plan: &Plan) -> anyhow::Result<u
     let pipe = offer.pipe();
     let jobserver = jobserver::wish(&offer, pipe.as_ref());
     let options = Options { jobserver, allowed: environment.allowed(&all), ..plan.options.clone() };
-    match admitted(dir, plan, &options, &all) {
+    match admitted(dir, plan, &options) {
         // The manager has moved this process before it answered. Doing so here too could undo a
         // newer decision.
         Ok((dir, start)) => {
@@ -162,7 +162,8 @@ pub fn start(dir: Option<PathBuf>, path: &Path, plan: &Plan) -> anyhow::Result<u
             return Ok(say::RUN_REFUSED);
         }
         Err(error) => {
-            place::restore(&all);
+            // Below another `run` that is still managed it stays on that one's share.
+            place::restore(if manager::has_gone(&error) { &options.allowed } else { &all });
             let next = error.downcast_ref::<say::Failure>().map_or("", |f| f.next.as_str());
             let next = match next {
                 "" if no_room(&error) => "`ulimit -u` leaves no room for the manager's processes",
@@ -189,8 +190,8 @@ fn is_final(error: &anyhow::Error, plan: &Plan) -> bool {
 }
 
 /// Waits until the manager lets the program start; gives the runtime directory, and the manager's
-/// word on the start. `all`: the processors on which this process began.
-fn admitted(dir: Option<PathBuf>, plan: &Plan, options: &Options, all: &str) -> anyhow::Result<(PathBuf, Start)> {
+/// word on the start.
+fn admitted(dir: Option<PathBuf>, plan: &Plan, options: &Options) -> anyhow::Result<(PathBuf, Start)> {
     let dir = manager::directory(dir)?;
     let mut manager = Manager::started(&dir)?;
     let mut lost = 0;
@@ -198,8 +199,9 @@ fn admitted(dir: Option<PathBuf>, plan: &Plan, options: &Options, all: &str) -> 
         if let Answer::Start(start) = asked(&mut manager, plan, options, lost > 0)? {
             return Ok((dir, start));
         }
-        // Nobody manages this process now. It may have waited on the processors of its first turn.
-        place::restore(all);
+        // Nobody manages this process now. It may have waited on the processors of its first turn,
+        // or have begun on those of an outer `run`.
+        place::restore(&options.allowed);
         // A place in the queue outlives the manager: the next one has read it from the state file.
         tracing::info!("the manager has gone; its queue goes on in the next one");
         lost += 1;

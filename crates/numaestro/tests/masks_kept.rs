@@ -1,6 +1,6 @@
-//! Managers are killed at random moments, in the middle of turns and while `run`s wait, and the next
-//! ones take over. After the last one's `stop` every thread of every program may run where it might
-//! without us, as the kernel says, and nobody is stopped.
+//! Managers are killed at random moments, in the middle of turns and while `run`s wait, and the
+//! next ones take over. After the last one's `stop` every thread of every program may run where it
+//! might without us, as the kernel says, and nobody is stopped.
 //!
 //! `NUMAESTRO_TEST_ROUNDS=1000` for the long form, `NUMAESTRO_TEST_SEED` for other moments.
 
@@ -72,8 +72,8 @@ fn whoever_is_killed_every_mask_is_whole_after_stop() {
         let (manager, mut crowd) = (Manager::started(), Crowd::new(&format!("kept-{round}")));
         let set = manager.command(["policy", "set", policy]).output().expect("the command runs");
         assert!(set.status.success(), "{policy}: {set:?}");
-        for _ in 0..1 + dice.roll(3) {
-            for _ in 0..1 + dice.roll(3) {
+        for _ in 0..=dice.roll(2) {
+            for _ in 0..=dice.roll(2) {
                 crowd.add(&mut command(&manager, &mut dice));
                 std::thread::sleep(dice.time(Duration::from_millis(40)));
             }
