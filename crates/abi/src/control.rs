@@ -257,9 +257,12 @@ pub struct Whole {
     pub threads: u32,
     /// Processes to which the manager could not give it.
     pub left: Vec<LeftBehind>,
+    /// Processes with another one, which they or others have set: it stays.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pinned: Vec<LeftBehind>,
 }
 
-/// A process that keeps an affinity of ours.
+/// A process that keeps another affinity than its user's.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftBehind {
     /// Process id.

@@ -36,6 +36,7 @@ pub(crate) use place::Ending;
 use crate::config::Config;
 use crate::connection::Connections;
 use crate::metrics::Endpoint;
+use crate::notes::Notes;
 use crate::payer::Payer;
 use crate::released::Released;
 use crate::rights::{Refusal, Rights, Who};
@@ -110,6 +111,7 @@ impl Front {
             recording_trouble: String::new(),
         };
         front.directory.watch(shell.wakeups());
+        shell.note_moves(Notes::of(front.directory.runtime()));
         // Before the first event: so the recording can be repeated.
         front.choose_recording(shell);
         front.configure_users(shell);
@@ -117,7 +119,7 @@ impl Front {
         front.take_over(shell);
         // The places in the queue that were taken over are not lost if this manager is killed, too.
         if !shell.programs().is_empty() {
-            front.save_soon_enough(shell);
+            front.save(shell);
         }
         front.metrics.configure(&front.config.metrics, shell.wakeups());
         shell.start_sensing();
@@ -339,14 +341,16 @@ impl Front {
 
     /// Writes the state file before a reply tells its contents; not while so many applications run
     /// that this would hold everybody up.
-    fn save_soon_enough(&mut self, shell: &Shell) {
+    fn save_soon_enough(&mut self, shell: &mut Shell) {
         if shell.programs().len() <= APPS_AT_ONCE {
             self.save(shell);
         }
     }
 
-    pub(super) fn save(&mut self, shell: &Shell) {
-        self.directory.save(&shell.state());
+    pub(super) fn save(&mut self, shell: &mut Shell) {
+        if self.directory.save(&shell.state()) {
+            shell.saved_all();
+        }
         self.save_jobs();
     }
 }

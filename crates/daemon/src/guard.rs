@@ -19,7 +19,9 @@ use numaestro_host::rundir::RuntimeDir;
 use tracing::{info, warn};
 
 use crate::config::Config;
+use crate::kernel::Linux;
 use crate::masks::Masks;
+use crate::notes::NOTES_FILE;
 use crate::state::{LOG_FILE, STATE_FILE, owed_by_former};
 use crate::whole::Debts;
 
@@ -65,26 +67,38 @@ fn watch(dir: &RuntimeDir, mut pipe: PipeReader) {
         return;
     }
     std::thread::sleep(GRACE);
-    if let Ok(Some(whole)) = pay_for_former(dir) {
+    if let Ok(Left::Paid(whole)) = pay_for_former(dir) {
         let _ = record(dir, &whole);
     }
 }
 
-/// Gives back the affinities that a killed manager owes. `None` if it owes nothing, or if another
-/// manager lives there and has taken the debts over.
-fn pay_for_former(dir: &RuntimeDir) -> anyhow::Result<Option<Whole>> {
+/// What a manager that does not run has left behind.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Left {
+    /// It owed nothing.
+    Nothing,
+    /// It was killed, and what it owed has been given back.
+    Paid(Whole),
+    /// Somebody has the directory: a manager that begins or ends, which pays.
+    Taken,
+}
+
+/// Gives back the affinities that a killed manager owes.
+fn pay_for_former(dir: &RuntimeDir) -> anyhow::Result<Left> {
     let _cleaning = dir.lock_cleaning()?;
-    let Some(_lock) = dir.lock_manager()? else { return Ok(None) };
-    let Some((owed, memory)) = owed_by_former(dir) else { return Ok(None) };
+    let Some(_lock) = dir.lock_manager()? else { return Ok(Left::Taken) };
+    let Some((owed, memory)) = owed_by_former(dir) else { return Ok(Left::Nothing) };
     let managed = std::collections::BTreeSet::new();
-    let masks = std::cell::RefCell::new(Masks::of_former(dir.attach_socket(), memory));
-    Ok(Some(Debts { owed: &owed, managed: &managed, masks: &masks }.pay(PATIENCE, || true)))
+    let mut masks = Masks::new(std::rc::Rc::new(Linux), dir.attach_socket());
+    masks.remember(memory);
+    let masks = std::cell::RefCell::new(masks);
+    Ok(Left::Paid(Debts { owed: &owed, managed: &managed, masks: &masks }.pay(PATIENCE, || true)))
 }
 
 /// Adds the result to the log that holds the killed manager's last words.
 fn record(dir: &RuntimeDir, whole: &Whole) -> anyhow::Result<()> {
     let mut log = dir.log_file(LOG_FILE)?;
-    let Whole { processes, threads, left } = whole;
+    let Whole { processes, threads, left, .. } = whole;
     writeln!(log, "the manager was killed; {processes} processes with {threads} threads have their affinity back")?;
     for left in left {
         writeln!(log, "process {} ({}) keeps an affinity of ours: {}", left.pid, left.name, left.why)?;
@@ -94,17 +108,19 @@ fn record(dir: &RuntimeDir, whole: &Whole) -> anyhow::Result<()> {
 
 /// For `stop` without a manager: gives back the affinities that the last one owed if it was killed,
 /// and forgets about it.
-pub fn restore_left(dir: &std::path::Path) -> anyhow::Result<Option<Whole>> {
+pub fn restore_left(dir: &std::path::Path) -> anyhow::Result<Left> {
     let dir = RuntimeDir::open(dir)?;
     if dir.is_shared() && numaestro_host::own_uid() != 0 {
-        return Ok(None);
+        return Ok(Left::Nothing);
     }
-    let whole = pay_for_former(&dir)?;
-    if let Some(whole) = &whole
+    let left = pay_for_former(&dir)?;
+    if let Left::Paid(whole) = &left
         && whole.left.is_empty()
     {
         info!("what the last manager left is paid");
-        let _ = std::fs::remove_file(dir.file(STATE_FILE));
+        for name in [STATE_FILE, NOTES_FILE] {
+            let _ = std::fs::remove_file(dir.file(name));
+        }
     }
-    Ok(whole)
+    Ok(left)
 }

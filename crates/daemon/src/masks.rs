@@ -24,13 +24,15 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
+use std::rc::Rc;
 
-use numaestro_host::affinity::{self, Found};
-use numaestro_host::{monotonic_ns, procfs};
+use numaestro_host::affinity::Found;
+use numaestro_host::monotonic_ns;
 use numaestro_topology::CpuSet;
 use serde::{Deserialize, Serialize};
 
-use crate::given::given_by_user;
+use crate::kernel::Kernel;
+use crate::own::Process;
 use crate::told::Told;
 
 /// Sets that are remembered when nothing is known about the application of a process any more.
@@ -62,6 +64,7 @@ enum Known {
 /// See the file's header.
 #[derive(Debug)]
 pub(crate) struct Masks {
+    kernel: Rc<dyn Kernel>,
     /// The socket that the environment of managed processes names.
     attach: PathBuf,
     /// Sets that applications were put on, the latest last.
@@ -81,6 +84,24 @@ pub(crate) struct SavedMasks {
     sets: Vec<CpuSet>,
     /// Threads that are pinned, or may be, with their processes and masks.
     pins: Vec<(u32, u32, CpuSet)>,
+    /// The masks that processes would have without us.
+    #[serde(default)]
+    pub(crate) own: Vec<(Process, CpuSet)>,
+    /// Sets that processes were put on, the latest last.
+    #[serde(default)]
+    pub(crate) put: Vec<(Process, Vec<CpuSet>)>,
+}
+
+impl SavedMasks {
+    /// The file is older than what was noted since.
+    pub(crate) fn add_notes(&mut self, notes: Vec<(Process, CpuSet)>) {
+        for (process, cpus) in notes {
+            match self.put.iter_mut().find(|(known, _)| *known == process) {
+                Some((_, sets)) => sets.push(cpus),
+                None => self.put.push((process, vec![cpus])),
+            }
+        }
+    }
 }
 
 /// The sets that may be in force for the threads of one application.
@@ -97,17 +118,22 @@ pub(crate) struct InForce<'a> {
 }
 
 impl Masks {
-    pub(crate) fn new(attach: PathBuf) -> Self {
-        Self { attach, sets: VecDeque::new(), threads: BTreeMap::new(), look_ns: None, tidy_at: TIDY_AT }
+    pub(crate) fn new(kernel: Rc<dyn Kernel>, attach: PathBuf) -> Self {
+        let (sets, threads) = Default::default();
+        Self { kernel, attach, sets, threads, look_ns: None, tidy_at: TIDY_AT }
     }
 
     /// The memory of a manager that was killed.
-    pub(crate) fn of_former(attach: PathBuf, saved: SavedMasks) -> Self {
-        let threads: BTreeMap<_, _> =
-            saved.pins.into_iter().map(|(tid, pid, mask)| (tid, Known::Pin { pid, mask })).collect();
-        let mut masks = Self { sets: saved.sets.into(), threads, ..Self::new(attach) };
-        masks.look_again();
-        masks
+    pub(crate) fn remember(&mut self, saved: SavedMasks) {
+        self.sets = saved.sets.into();
+        // Of all: who has left an application may still be where that was.
+        for set in saved.put.into_iter().flat_map(|(_, sets)| sets) {
+            if !self.sets.contains(&set) {
+                self.sets.push_back(set);
+            }
+        }
+        self.threads = saved.pins.into_iter().map(|(tid, pid, mask)| (tid, Known::Pin { pid, mask })).collect();
+        self.look_again();
     }
 
     pub(crate) fn saved(&self) -> SavedMasks {
@@ -116,7 +142,12 @@ impl Masks {
             Known::Pin { pid, mask } | Known::Unsure { pid, mask, .. } => Some((*tid, *pid, mask.clone())),
             Known::Ours(_) => None,
         };
-        SavedMasks { sets: self.sets.iter().cloned().collect(), pins: self.threads.iter().filter_map(pin).collect() }
+        let (sets, pins) = (self.sets.iter().cloned().collect(), self.threads.iter().filter_map(pin).collect());
+        SavedMasks { sets, pins, ..SavedMasks::default() }
+    }
+
+    pub(crate) fn kernel(&self) -> Rc<dyn Kernel> {
+        self.kernel.clone()
     }
 
     /// The socket that the environment of managed processes names.
@@ -142,7 +173,7 @@ impl Masks {
     pub(crate) fn is_ours(&mut self, found: Found<'_>, in_force: InForce<'_>) -> bool {
         let ours = self.judge(found, in_force);
         if self.threads.len() >= self.tidy_at {
-            self.threads.retain(|tid, _| affinity::get(*tid).is_ok());
+            self.threads.retain(|tid, _| self.kernel.mask(*tid).is_some());
             self.tidy_at = TIDY_AT.max(2 * self.threads.len());
         }
         let put = if in_force.next.is_empty() { found.mask } else { in_force.next };
@@ -193,7 +224,7 @@ impl Masks {
 
     /// `run` has told its process all of this, and it has not said that it has narrowed itself.
     fn told_whole(&self, found: Found<'_>, in_force: InForce<'_>) -> bool {
-        given_by_user(found.pid, &self.attach).is_some_and(|given| given == *in_force.whole)
+        self.kernel.given(found.pid, &self.attach).is_some_and(|given| given == *in_force.whole)
     }
 
     fn judge(&self, found: Found<'_>, in_force: InForce<'_>) -> bool {
@@ -205,15 +236,15 @@ impl Masks {
             Some(Known::Pin { mask, .. }) if mask == found.mask => return false,
             // Only the program itself can have put it there.
             Some(Known::Unsure { mask, .. }) if mask == found.mask && !moves_itself => return false,
-            None if Self::maker(found).and_then(|maker| self.pin_of(maker)) == Some(found.mask) => return false,
+            None if self.maker(found).and_then(|maker| self.pin_of(maker)) == Some(found.mask) => return false,
             _ => {}
         }
-        let put = self.put(found.tid).or_else(|| self.put(Self::maker(found)?));
+        let put = self.put(found.tid).or_else(|| self.put(self.maker(found)?));
         let sets = told.and_then(Told::sets);
         let sets = sets.map_or_else(|| self.sets.iter().collect(), |sets| sets.iter().collect::<Vec<_>>());
         let known: Vec<&CpuSet> = put.into_iter().chain(sets).collect();
         let is_of_kernel = |set: &CpuSet| {
-            found.mask.is_subset(set) && affinity::possible(found.pid, set).is_ok_and(|made| made == *found.mask)
+            found.mask.is_subset(set) && self.kernel.possible(found.pid, set).is_some_and(|made| made == *found.mask)
         };
         let is_new = !self.threads.contains_key(&found.tid);
         let ours = known.contains(&found.mask)
@@ -234,14 +265,13 @@ impl Masks {
 
     /// A new thread has its maker's mask. The maker is known as the first thread of its process, or
     /// of the process above.
-    fn maker(found: Found<'_>) -> Option<u32> {
-        let above = || procfs::stat(found.pid).ok().map(|stat| stat.parent);
-        if found.tid == found.pid { above() } else { Some(found.pid) }
+    fn maker(&self, found: Found<'_>) -> Option<u32> {
+        if found.tid == found.pid { self.kernel.parent_of(found.pid) } else { Some(found.pid) }
     }
 
     /// The environment says that the process has narrowed itself to this mask.
     fn says_so(&self, found: Found<'_>, whole: &CpuSet) -> bool {
-        let said = given_by_user(found.pid, &self.attach);
+        let said = self.kernel.given(found.pid, &self.attach);
         said.is_some_and(|said| said == *found.mask && said != *whole)
     }
 
@@ -266,10 +296,10 @@ impl Masks {
         if !self.threads.values().any(|known| matches!(known, Known::Pin { .. })) {
             return None;
         }
-        let parents: BTreeSet<u32> = pids.iter().filter_map(|pid| Some(procfs::stat(*pid).ok()?.parent)).collect();
+        let parents: BTreeSet<u32> = pids.iter().filter_map(|pid| self.kernel.parent_of(*pid)).collect();
         let mut bound = CpuSet::default();
         for pid in pids.iter().filter(|pid| !parents.contains(pid)) {
-            for tid in procfs::threads(*pid).unwrap_or_default() {
+            for tid in self.kernel.threads(*pid) {
                 bound.or_with(self.pin_of(tid)?);
             }
         }
@@ -289,7 +319,7 @@ mod tests {
         told.tell(&former);
         told.tell(&latest);
         told.settle();
-        let mut masks = Masks::new(PathBuf::from("/nobody/attach"));
+        let mut masks = Masks::new(Rc::new(crate::kernel::Linux), PathBuf::from("/nobody/attach"));
         let own = std::process::id();
         let found = Found { pid: own, tid: own, mask: &former };
         let in_force = InForce { whole: &whole, told: Some(&told), next: &latest, moves_itself: false };

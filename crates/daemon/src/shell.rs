@@ -195,7 +195,7 @@ impl Shell {
         let in_ours = |pid: &u32| self.programs.of_pid(*pid).is_some_and(|app| self.actuators.cpusets.has(app));
         let confined_by_us = in_ours(&pid) || procfs::ancestors(pid).iter().any(in_ours);
         let around = self.application_above(pid);
-        let by_affinity = self.actuators.trees.original_of(pid, around, &self.site.usable);
+        let by_affinity = self.actuators.trees.own_of(pid, None, around, &self.site.usable);
         Allowed::of_process(pid, (&self.site.usable, &by_affinity), confined_by_us).unwrap_or_default()
     }
 

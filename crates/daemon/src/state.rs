@@ -19,6 +19,7 @@ use crate::config::Config;
 use crate::jobs::{JobId, SavedStep, Terms};
 use crate::jobserver::SavedJobserver;
 use crate::masks::SavedMasks;
+use crate::notes::{NOTES_FILE, Notes};
 use crate::service;
 use crate::wakeups::{Wakeups, token};
 use crate::whole::Owed;
@@ -101,12 +102,33 @@ pub(crate) struct SavedApp {
     pub(crate) jobserver: Option<SavedJobserver>,
 }
 
+/// The state that a former manager left, because it was killed, with what it had noted since. Its
+/// applications in order.
+fn former_state(dir: &RuntimeDir) -> Option<State> {
+    let text = std::fs::read(dir.file(STATE_FILE)).ok()?;
+    let mut state: State = serde_json::from_slice(&text)
+        .inspect_err(|cause| warn!("the former manager's state is left out: {cause}"))
+        .ok()?;
+    if state.version != VERSION {
+        warn!(version = state.version, "the former manager's state is of another version and left out");
+        return None;
+    }
+    state.apps.sort_by_key(|entry| entry.app);
+    state.apps.dedup_by_key(|entry| entry.app);
+    state.masks.add_notes(Notes::read(dir));
+    Some(state)
+}
+
 /// The affinities that the former manager of a directory owes to processes, and did not give back
 /// because it was killed, and the masks that were its own. `None` if it ended in order.
 pub(crate) fn owed_by_former(dir: &RuntimeDir) -> Option<(Vec<Owed>, SavedMasks)> {
-    let text = std::fs::read(dir.file(STATE_FILE)).ok()?;
-    let state: State = serde_json::from_slice(&text).ok().filter(|state: &State| state.version == VERSION)?;
-    let mut owed = Vec::new();
+    let state = former_state(dir)?;
+    let own = state.masks.own.iter().map(|((pid, start_time), own)| Owed {
+        pid: *pid,
+        start_time: *start_time,
+        original: own.clone(),
+    });
+    let mut owed: Vec<Owed> = own.collect();
     for saved in state.apps {
         let Ok(original) = saved.original.parse::<CpuSet>() else { continue };
         let processes = std::iter::once((saved.pid, saved.start_time)).chain(saved.strays);
@@ -209,16 +231,23 @@ impl Directory {
         self.dir.attach_socket()
     }
 
-    /// Writes the state, whole or not at all, and only if it is another one.
-    pub(crate) fn save(&mut self, state: &State) {
+    /// Writes the state, whole or not at all, and only if it is another one. True: the file has it.
+    pub(crate) fn save(&mut self, state: &State) -> bool {
         let text = serde_json::to_vec(state).unwrap_or_default();
-        if text == self.saved || !self.is_ours() {
-            return;
+        if !self.is_ours() {
+            return false;
+        }
+        if text == self.saved {
+            return true;
         }
         match self.dir.replace(STATE_FILE, &text) {
             Ok(()) => self.saved = text,
-            Err(cause) => warn!("a restart would find an old state: {cause}"),
+            Err(cause) => {
+                warn!("a restart would find an old state: {cause}");
+                return false;
+            }
         }
+        true
     }
 
     /// Writes the jobs, whole or not at all. Without jobs there is no file.
@@ -246,19 +275,9 @@ impl Directory {
         serde_json::from_slice(&text).inspect_err(|cause| warn!("the former manager's jobs are left out: {cause}")).ok()
     }
 
-    /// The state that a former manager left, because it was killed. Its applications in order.
+    /// See the function.
     pub(crate) fn former_state(&self) -> Option<State> {
-        let text = std::fs::read(self.dir.file(STATE_FILE)).ok()?;
-        let mut state: State = serde_json::from_slice(&text)
-            .inspect_err(|cause| warn!("the former manager's state is left out: {cause}"))
-            .ok()?;
-        if state.version != VERSION {
-            warn!(version = state.version, "the former manager's state is of another version and left out");
-            return None;
-        }
-        state.apps.sort_by_key(|entry| entry.app);
-        state.apps.dedup_by_key(|entry| entry.app);
-        Some(state)
+        former_state(&self.dir)
     }
 
     /// An orderly end leaves nothing but what somebody needs. Sockets that were passed to us stay:
@@ -274,7 +293,7 @@ impl Directory {
         }
         let sockets = [self.dir.attach_socket(), self.dir.control_socket()];
         let mut gone: Vec<PathBuf> = sockets.into_iter().filter(|_| !sockets_stay).collect();
-        gone.push(self.dir.file(STATE_FILE));
+        gone.extend([STATE_FILE, NOTES_FILE].map(|name| self.dir.file(name)));
         let log = self.dir.file(LOG_FILE);
         gone.extend(std::fs::metadata(&log).is_ok_and(|found| found.len() == 0).then_some(log));
         if nobody {

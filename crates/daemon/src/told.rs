@@ -56,6 +56,11 @@ impl Told {
         Some(&self.sets[..]).filter(|sets| !sets.is_empty())
     }
 
+    /// All sets that any of its threads may be on, for a next manager.
+    pub(crate) fn all(&self) -> Vec<CpuSet> {
+        self.left.iter().chain(&self.sets).cloned().collect()
+    }
+
     /// A thread that was never seen before may have been made while its maker was on this set.
     pub(crate) fn was_in_force_at_birth(&self, found: Found<'_>) -> bool {
         let born_ns = || procfs::stat(found.tid).map(|stat| stat.start_time * procfs::tick_ns());

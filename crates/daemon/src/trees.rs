@@ -5,34 +5,33 @@
 //! It remembers the processes of each tree, because a process whose parent ends leaves the tree and
 //! is still ours.
 
+mod leaving;
+#[cfg(test)]
+mod stories;
+
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::rc::Rc;
 
-use numaestro_abi::control::Whole;
 use numaestro_host::affinity::Found;
-use numaestro_host::{HostError, PidFd, affinity, monotonic_ns, procfs};
+use numaestro_host::{HostError, affinity};
 use numaestro_topology::CpuSet;
 use tracing::debug;
 
 use crate::beginners::Beginners;
-use crate::given::given_by_user;
+use crate::kernel::{Kernel, Linux};
 use crate::masks::{InForce, Masks, SavedMasks};
+use crate::notes::Notes;
+use crate::own::{Own, Process, Words};
 use crate::told::Told;
-use crate::wakeups::{Due, Wakeups};
-use crate::whole::{Debts, Owed};
-
-/// From the end of an application until its last processes are looked for.
-const SWEEP_NS: u64 = 10_000_000;
-/// The search may take this part of the time at most.
-const SWEEP_SHARE: u64 = 20;
+use crate::wakeups::Wakeups;
 
 /// The processes of one application.
 #[derive(Debug)]
 struct Tree {
-    /// The affinity that they would have without us.
-    original: CpuSet,
+    /// The process that the application is.
+    root: Process,
     /// The processors that all of it is pinned to.
     bound: Option<CpuSet>,
     told: Told,
@@ -47,82 +46,127 @@ struct Tree {
 }
 
 impl Tree {
-    fn in_force<'a>(&'a self, next: &'a CpuSet) -> InForce<'a> {
-        InForce { whole: &self.original, told: Some(&self.told), next, moves_itself: self.moves_itself }
+    fn in_force<'a>(&'a self, whole: &'a CpuSet, next: &'a CpuSet) -> InForce<'a> {
+        InForce { whole, told: Some(&self.told), next, moves_itself: self.moves_itself }
     }
 }
 
 /// See the file's header.
 #[derive(Debug)]
 pub(crate) struct Trees {
+    kernel: Rc<dyn Kernel>,
+    own: Own,
+    notes: Notes,
     by_app: BTreeMap<u64, Tree>,
     masks: RefCell<Masks>,
     beginners: RefCell<Beginners>,
+    /// Sets that a former manager may have put processes on.
+    former: BTreeMap<Process, Vec<CpuSet>>,
     /// Applications that are bound otherwise than when this was last asked.
     rebound: BTreeSet<u64>,
     /// Time that the latest sweep took, nanoseconds.
     sweep_ns: u64,
 }
 
-fn start_of(pid: u32) -> Option<u64> {
-    procfs::stat(pid).ok().map(|stat| stat.start_time)
-}
-
 impl Trees {
     pub(crate) fn new(attach: PathBuf) -> Self {
-        let masks = RefCell::new(Masks::new(attach));
-        Self { by_app: BTreeMap::new(), masks, beginners: RefCell::default(), rebound: BTreeSet::new(), sweep_ns: 0 }
+        Self::on(Rc::new(Linux), attach)
+    }
+
+    pub(crate) fn on(kernel: Rc<dyn Kernel>, attach: PathBuf) -> Self {
+        let masks = RefCell::new(Masks::new(kernel.clone(), attach));
+        Self {
+            kernel,
+            own: Own::default(),
+            notes: Notes::default(),
+            by_app: BTreeMap::new(),
+            masks,
+            beginners: RefCell::default(),
+            former: BTreeMap::new(),
+            rebound: BTreeSet::new(),
+            sweep_ns: 0,
+        }
+    }
+
+    /// Moves are noted here from now on.
+    pub(crate) fn note_in(&mut self, notes: Notes) {
+        self.notes = notes;
     }
 
     /// The memory of a manager that was killed.
     pub(crate) fn remember(&mut self, saved: SavedMasks) {
-        let masks = self.masks.get_mut();
-        *masks = Masks::of_former(masks.attach().clone(), saved);
+        for (process, own) in &saved.own {
+            self.own.set(*process, own.clone());
+        }
+        self.former = saved.put.iter().cloned().collect();
+        self.masks.get_mut().remember(saved);
     }
 
     /// The memory for a next manager.
     pub(crate) fn memory(&self) -> SavedMasks {
-        self.masks.borrow().saved()
+        let mut memory = self.masks.borrow().saved();
+        memory.own = self.unpaid().into_iter().map(|owed| ((owed.pid, owed.start_time), owed.original)).collect();
+        memory.put = self.by_app.values().map(|tree| (tree.root, tree.told.all())).collect();
+        memory
     }
 
-    /// Affinity that a process would have without us: the one that its environment names; below an
-    /// application, that of the application; else its present one.
-    pub(crate) fn original_of(&self, pid: u32, around: Option<u64>, usable: &CpuSet) -> CpuSet {
-        let given = given_by_user(pid, self.masks.borrow().attach());
-        let around = || around.and_then(|app| self.by_app.get(&app)).map(|tree| tree.original.clone());
-        let original = given.or_else(around).filter(|cpus| cpus.intersects(usable));
-        original.or_else(|| affinity::get(pid).ok()).unwrap_or_else(|| usable.clone())
+    /// The next manager would find all that is known.
+    pub(crate) fn saved(&mut self) {
+        self.notes.saved();
     }
 
-    /// A new application. `around`: the one that it descends from.
-    pub(crate) fn enter(&mut self, app: u64, pid: u32, around: Option<u64>, usable: &CpuSet) {
-        let original = self.original_of(pid, around, usable);
-        let told = match around.and_then(|app| self.by_app.get(&app)) {
-            Some(tree) => tree.told.clone(),
+    /// See [`Own`]. `around`: the application that the process descends from.
+    pub(crate) fn own_of(&self, pid: u32, said: Option<CpuSet>, around: Option<u64>, usable: &CpuSet) -> CpuSet {
+        let environment = self.kernel.given(pid, self.masks.borrow().attach());
+        let words = Words { said, environment, around: around.and_then(|app| self.own_of_app(app)).cloned() };
+        self.own.find(self.process(pid), words, usable, || self.kernel.mask(pid))
+    }
+
+    fn process(&self, pid: u32) -> Process {
+        (pid, self.kernel.start_of(pid).unwrap_or_default())
+    }
+
+    fn is_there(&self, (pid, start_time): Process) -> bool {
+        self.kernel.start_of(pid) == Some(start_time)
+    }
+
+    fn own_of_app(&self, app: u64) -> Option<&CpuSet> {
+        self.own.of(self.by_app.get(&app)?.root)
+    }
+
+    /// A new application. `said`: its own mask as its `run` or a former manager says; `around`: the
+    /// application that it descends from.
+    pub(crate) fn enter(&mut self, app: u64, pid: u32, said: Option<CpuSet>, around: Option<u64>, usable: &CpuSet) {
+        let (root, own) = (self.process(pid), self.own_of(pid, said, around, usable));
+        let told = match (self.former.remove(&root), around.and_then(|app| self.by_app.get(&app))) {
+            (Some(sets), _) => Told::any(sets),
+            (None, Some(tree)) => tree.told.clone(),
             // Born below a `run` that is over.
-            None if given_by_user(pid, self.masks.borrow().attach()).is_some() => self.masks.borrow().lately(),
-            None => Told::any(vec![original.clone()]),
+            (None, None) if self.kernel.given(pid, self.masks.borrow().attach()).is_some() => {
+                self.masks.borrow().lately()
+            }
+            (None, None) => Told::any(vec![own.clone()]),
         };
+        self.own.set(root, own);
         let (members, strays) = Default::default();
-        self.by_app
-            .insert(app, Tree { original, bound: None, told, narrowed: None, moves_itself: false, members, strays });
+        self.by_app.insert(app, Tree { root, bound: None, told, narrowed: None, moves_itself: false, members, strays });
         self.find_bound(app, &[pid]);
     }
 
     /// A former manager has put an application on this set.
     pub(crate) fn had(&mut self, app: u64, pid: u32, cpus: &CpuSet) {
         self.told(app, cpus);
-        self.masks.get_mut().forget(&procfs::threads(pid).unwrap_or_default());
+        self.masks.get_mut().forget(&self.kernel.threads(pid));
         self.find_bound(app, &[pid]);
     }
 
     /// The process of an application has become another program: somebody between may have narrowed
     /// it.
     pub(crate) fn look_again(&mut self, app: u64, pid: u32, usable: &CpuSet) {
-        let given = given_by_user(pid, self.masks.borrow().attach()).filter(|cpus| cpus.intersects(usable));
+        let given = self.kernel.given(pid, self.masks.borrow().attach()).filter(|cpus| cpus.intersects(usable));
         let Some(tree) = self.by_app.get_mut(&app) else { return };
-        if let Some(given) = given.filter(|given| *given != tree.original) {
-            tree.original = given;
+        if let Some(given) = given.filter(|given| self.own.of(tree.root) != Some(given)) {
+            self.own.set(tree.root, given);
             tree.narrowed = Some(pid);
             self.masks.get_mut().look_again();
             self.rebound.insert(app);
@@ -134,11 +178,12 @@ impl Trees {
     /// pinned.
     fn find_bound(&mut self, app: u64, pids: &[u32]) {
         let Some(tree) = self.by_app.get(&app) else { return };
+        let Some(own) = self.own.of(tree.root) else { return };
         let (masks, nowhere) = (self.masks.get_mut(), CpuSet::default());
         for &pid in pids {
-            for tid in procfs::threads(pid).unwrap_or_default() {
-                if let Ok(mask) = affinity::get(tid) {
-                    masks.is_ours(Found { pid, tid, mask: &mask }, tree.in_force(&nowhere));
+            for tid in self.kernel.threads(pid) {
+                if let Some(mask) = self.kernel.mask(tid) {
+                    masks.is_ours(Found { pid, tid, mask: &mask }, tree.in_force(own, &nowhere));
                 }
             }
         }
@@ -179,24 +224,27 @@ impl Trees {
 
     /// The affinity that the threads of an application would have without us.
     pub(crate) fn original(&self, app: u64) -> CpuSet {
-        self.by_app.get(&app).map(|tree| tree.original.clone()).unwrap_or_default()
+        self.own_of_app(app).cloned().unwrap_or_default()
     }
 
     /// The processors that an application may have by affinity: those that its user gave it, or
     /// that all of it is pinned to.
     pub(crate) fn allowed(&self, app: u64) -> CpuSet {
-        self.by_app.get(&app).map(|tree| tree.bound.as_ref().unwrap_or(&tree.original).clone()).unwrap_or_default()
+        let bound = self.by_app.get(&app).and_then(|tree| tree.bound.as_ref());
+        bound.or_else(|| self.own_of_app(app)).cloned().unwrap_or_default()
     }
 
-    pub(crate) fn set_original(&mut self, app: u64, original: CpuSet) {
-        if let Some(tree) = self.by_app.get_mut(&app) {
-            tree.original = original;
+    /// An application is going to be on this set, also if nobody lives to see it.
+    fn put(&mut self, app: u64, cpus: &CpuSet) {
+        self.masks.get_mut().used(cpus);
+        if let Some(tree) = self.by_app.get(&app) {
+            self.notes.note(tree.root, cpus);
         }
     }
 
     /// An application is told that it is to be on this set; it moves by itself.
     pub(crate) fn told(&mut self, app: u64, cpus: &CpuSet) {
-        self.masks.get_mut().used(cpus);
+        self.put(app, cpus);
         if let Some(tree) = self.by_app.get_mut(&app) {
             tree.told.tell(cpus);
             tree.moves_itself = true;
@@ -215,7 +263,7 @@ impl Trees {
     pub(crate) fn judge<'a>(&'a self, app: u64, next: &'a CpuSet) -> impl FnMut(Found<'_>) -> bool + 'a {
         let tree = self.by_app.get(&app);
         move |found| {
-            let whole = tree.map_or(next, |tree| &tree.original);
+            let whole = self.own_of_app(app).unwrap_or(next);
             // Who moves itself is attached: its questions are answered.
             let moves_itself = tree.is_some_and(|tree| tree.moves_itself);
             let begins = {
@@ -227,7 +275,7 @@ impl Trees {
                 return false;
             }
             let unknown = InForce { whole: next, told: None, next, moves_itself: false };
-            let in_force = tree.map_or(unknown, |tree| tree.in_force(next));
+            let in_force = tree.map_or(unknown, |tree| tree.in_force(whole, next));
             self.masks.borrow_mut().is_ours(found, in_force)
         }
     }
@@ -259,15 +307,15 @@ impl Trees {
 
     /// The application whose tree has this process, or had it before its parent ended.
     pub(crate) fn app_of_member(&self, pid: u32) -> Option<u64> {
-        let is_it = |tree: &Tree| tree.members.get(&pid).is_some_and(|start_time| start_of(pid) == Some(*start_time));
+        let is_it = |tree: &Tree| tree.members.get(&pid).is_some_and(|start_time| self.is_there((pid, *start_time)));
         self.by_app.iter().find(|(_, tree)| is_it(tree)).map(|(app, _)| *app)
     }
 
     /// These processes are in the tree now. Processes that have left it and still live stay ours.
     pub(crate) fn note_members(&mut self, app: u64, pids: &[u32]) {
         let Some(tree) = self.by_app.get_mut(&app) else { return };
-        tree.members.retain(|pid, start_time| start_of(*pid) == Some(*start_time));
-        tree.members.extend(pids.iter().filter_map(|pid| Some((*pid, start_of(*pid)?))));
+        tree.members.retain(|pid, start_time| self.kernel.start_of(*pid) == Some(*start_time));
+        tree.members.extend(pids.iter().filter_map(|pid| Some((*pid, self.kernel.start_of(*pid)?))));
         let inside: BTreeSet<u32> = pids.iter().copied().collect();
         tree.strays = tree.members.keys().copied().filter(|pid| !inside.contains(pid)).collect();
     }
@@ -281,17 +329,17 @@ impl Trees {
         others: &BTreeSet<u32>,
         cpus: &CpuSet,
     ) -> Result<(), HostError> {
-        self.masks.get_mut().used(cpus);
+        self.put(app, cpus);
         let mut pids = BTreeSet::new();
         let mut judge = self.judge(app, cpus);
         let mut ours = |found: Found<'_>| {
             pids.insert(found.pid);
             judge(found)
         };
-        let moved = affinity::set_tree(root, others, cpus, &mut ours);
+        let moved = self.kernel.set_tree(root, others, cpus, &mut ours);
         for (stray, start_time) in self.strays(app) {
-            if start_of(stray) == Some(start_time) && !others.contains(&stray) {
-                let _ = affinity::set_process(stray, cpus, &mut ours);
+            if self.is_there((stray, start_time)) && !others.contains(&stray) {
+                let _ = self.kernel.set_process(stray, cpus, &mut ours);
             }
         }
         drop(judge);
@@ -311,12 +359,12 @@ impl Trees {
     /// The manager may have moved it onto its share before it heard that: then it goes back.
     pub(crate) fn begin(&mut self, app: u64, pid: u32, wakeups: &mut Wakeups) {
         self.beginners.get_mut().begin(pid, wakeups);
-        let Some(tree) = self.by_app.get(&app) else { return };
-        if let Ok(mask) = affinity::get(pid)
-            && mask != tree.original
-            && self.masks.get_mut().put(pid) == Some(&mask)
+        if let Some(own) = self.own_of_app(app)
+            && let Some(mask) = self.kernel.mask(pid)
+            && mask != *own
+            && self.masks.borrow().put(pid) == Some(&mask)
         {
-            let _ = affinity::set(pid, &tree.original);
+            let _ = affinity::set(pid, own);
         }
     }
 
@@ -328,57 +376,5 @@ impl Trees {
     /// Processes that have begun since the latest look.
     pub(crate) fn take_begun(&mut self, wakeups: &mut Wakeups) -> Vec<u32> {
         self.beginners.get_mut().take_begun(wakeups)
-    }
-
-    /// An application has gone: processes that outlive it must not stay where it was.
-    pub(crate) fn leave(&mut self, app: u64, root: u32, is_application: &dyn Fn(u32) -> bool, wakeups: &mut Wakeups) {
-        let Some(gone) = self.by_app.remove(&app) else { return };
-        for (pid, start_time) in &gone.members {
-            if *pid != root && start_of(*pid) == Some(*start_time) && !is_application(*pid) {
-                let mut ours = |found: Found<'_>| self.masks.get_mut().is_ours(found, gone.in_force(&gone.original));
-                let _ = affinity::set_process(*pid, &gone.original, &mut ours);
-            }
-        }
-        // Processes that were born a moment before have never been seen: they are looked for.
-        wakeups.set_if_unset(Due::Strays, monotonic_ns() + SWEEP_NS.max(self.sweep_ns * SWEEP_SHARE));
-    }
-
-    /// Gives processes that have left every application their affinity back. `managed`: roots of
-    /// all managed trees.
-    pub(crate) fn sweep(&mut self, managed: &BTreeSet<u32>, usable: &CpuSet) {
-        let began = monotonic_ns();
-        let whole = Debts { owed: &[], managed, masks: &self.masks }.pay_strays(usable);
-        self.sweep_ns = monotonic_ns() - began;
-        if whole.processes > 0 || !whole.left.is_empty() {
-            debug!(processes = whole.processes, left = ?whole.left, "processes that have outlived their application");
-        }
-    }
-
-    /// The affinities owed to one application and to all processes that have left it.
-    pub(crate) fn owed(&self, app: u64, process: &PidFd) -> Vec<Owed> {
-        let original = self.original(app);
-        let root = (process.pid(), process.start_time());
-        let one = |(pid, start_time)| Owed { pid, start_time, original: original.clone() };
-        std::iter::once(root).chain(self.strays(app)).map(one).collect()
-    }
-
-    /// Gives back the owed affinities, and reads them back from the kernel. `settled`: programs
-    /// have said that they are let go.
-    pub(crate) fn pay(
-        &self,
-        owed: &[Owed],
-        mut managed: BTreeSet<u32>,
-        patience: Duration,
-        settled: impl Fn() -> bool,
-    ) -> Whole {
-        /// Longest time that a program that was let go may take to say that it has carried this
-        /// out. Its threads have been moved from outside already.
-        const ADOPTION: Duration = Duration::from_millis(500);
-        for entry in owed {
-            managed.remove(&entry.pid);
-        }
-        let began = Instant::now();
-        let debts = Debts { owed, managed: &managed, masks: &self.masks };
-        debts.pay(patience, || began.elapsed() > ADOPTION || settled())
     }
 }

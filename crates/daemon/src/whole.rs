@@ -16,10 +16,9 @@ use std::time::{Duration, Instant};
 
 use numaestro_abi::control::{LeftBehind, Whole};
 use numaestro_host::affinity::Found;
-use numaestro_host::{affinity, procfs};
+use numaestro_host::procfs;
 use numaestro_topology::CpuSet;
 
-use crate::given::given_by_user;
 use crate::masks::{InForce, Masks};
 use numaestro_quantity::label::label;
 
@@ -45,6 +44,8 @@ struct Look {
     threads: u32,
     changed: BTreeSet<u32>,
     refused: BTreeMap<u32, String>,
+    /// Processes with threads that others have bound, and to which processors.
+    pinned: BTreeMap<u32, CpuSet>,
 }
 
 /// The processes that an affinity is owed to.
@@ -86,17 +87,24 @@ impl Debts<'_> {
     /// Takes one quick look, at processes only that have less than `whole`. Processes that were
     /// narrow until now are not named.
     pub(crate) fn pay_strays(&self, whole: &CpuSet) -> Whole {
-        let mut look = self.look(|pid| affinity::get(pid).is_ok_and(|present| !whole.is_subset(&present)));
+        let kernel = self.masks.borrow().kernel();
+        let mut look = self.look(|pid| kernel.mask(pid).is_some_and(|present| !whole.is_subset(&present)));
         look.changed.clear();
         look.into_reply()
     }
 
     fn look(&self, matters: impl Fn(u32) -> bool) -> Look {
-        let mut look = Look::default();
+        let (mut look, kernel) = (Look::default(), self.masks.borrow().kernel());
         for (pid, original) in self.everybody(matters) {
             let in_force = InForce { whole: &original, told: None, next: &original, moves_itself: true };
-            let mut ours = |found: Found<'_>| self.masks.borrow_mut().is_ours(found, in_force);
-            match affinity::restore_process(pid, &original, &mut ours) {
+            let mut ours = |found: Found<'_>| {
+                let is_ours = self.masks.borrow_mut().is_ours(found, in_force);
+                if !is_ours {
+                    look.pinned.entry(pid).or_default().or_with(found.mask);
+                }
+                is_ours
+            };
+            match kernel.restore_process(pid, &original, &mut ours) {
                 Ok(moved) => {
                     look.processes += 1;
                     look.threads += moved.threads;
@@ -116,23 +124,23 @@ impl Debts<'_> {
     /// Every process that an affinity is owed to, with that affinity. `matters` says whether a
     /// process that is known by its environment only is looked at.
     fn everybody(&self, matters: impl Fn(u32) -> bool) -> BTreeMap<u32, CpuSet> {
-        let mut all = BTreeMap::new();
+        let (mut all, kernel) = (BTreeMap::new(), self.masks.borrow().kernel());
         let roots: BTreeSet<u32> =
             self.owed.iter().map(|entry| entry.pid).chain(self.managed.iter().copied()).collect();
         for entry in self.owed {
-            if procfs::stat(entry.pid).is_ok_and(|stat| stat.start_time == entry.start_time) {
-                let tree = procfs::tree(entry.pid, &roots).unwrap_or_default();
+            if kernel.start_of(entry.pid) == Some(entry.start_time) {
+                let tree = kernel.tree(entry.pid, &roots);
                 all.extend(tree.into_iter().map(|pid| (pid, entry.original.clone())));
             }
         }
-        let (as_root, attach) = (numaestro_host::own_uid() == 0, self.masks.borrow().attach().clone());
-        for pid in procfs::all().unwrap_or_default() {
+        let attach = self.masks.borrow().attach().clone();
+        for pid in kernel.all() {
             // A program that a user runs with another user's rights is not to be moved at the word
             // of an environment that the user wrote.
-            if all.contains_key(&pid) || !matters(pid) || (as_root && procfs::has_other_rights(pid)) {
+            if all.contains_key(&pid) || !matters(pid) || kernel.has_other_rights(pid) {
                 continue;
             }
-            if let Some(original) = given_by_user(pid, &attach)
+            if let Some(original) = kernel.given(pid, &attach)
                 && !self.is_managed(pid)
             {
                 all.insert(pid, original);
@@ -142,7 +150,8 @@ impl Debts<'_> {
     }
 
     fn is_managed(&self, pid: u32) -> bool {
-        let mut line = std::iter::once(pid).chain(procfs::ancestors(pid));
+        let kernel = self.masks.borrow().kernel();
+        let mut line = std::iter::successors(Some(pid), |pid| kernel.parent_of(*pid).filter(|above| *above != 0));
         line.any(|at| self.managed.contains(&at))
     }
 }
@@ -154,7 +163,9 @@ impl Look {
         let changed = self.changed.into_iter().map(|pid| (pid, again.clone()));
         let left = self.refused.into_iter().chain(changed);
         let left = left.map(|(pid, why)| LeftBehind { pid, name: name(pid), why }).collect();
-        Whole { processes: self.processes, threads: self.threads, left }
+        let pinned = self.pinned.into_iter().map(|(pid, cpus)| (pid, format!("bound to {cpus}")));
+        let pinned = pinned.map(|(pid, why)| LeftBehind { pid, name: name(pid), why }).collect();
+        Whole { processes: self.processes, threads: self.threads, left, pinned }
     }
 }
 
@@ -163,8 +174,11 @@ mod tests {
     use std::process::{Child, Command};
 
     use super::*;
-    use crate::given::{ATTACH, CPUS_ALL};
+    use crate::given::{ATTACH, CPUS_ALL, given_by_user};
+    use crate::kernel::Linux;
+    use numaestro_host::affinity;
     use std::path::Path;
+    use std::rc::Rc;
 
     struct Killed(Child);
 
@@ -182,7 +196,7 @@ mod tests {
 
     /// A manager that has put programs on these.
     fn masks(attach: &Path, cpus: &CpuSet) -> RefCell<Masks> {
-        let mut masks = Masks::new(attach.to_owned());
+        let mut masks = Masks::new(Rc::new(Linux), attach.to_owned());
         masks.used(cpus);
         RefCell::new(masks)
     }
@@ -247,7 +261,8 @@ mod tests {
         assert_eq!([of(&ours), of(&theirs), of(&says)], [all, two[1].clone(), two[0].clone()]);
         // It is known from now on, also to the next manager, and whatever ours are.
         masks.borrow_mut().used(&two[1]);
-        let next = RefCell::new(Masks::of_former(attach, masks.borrow().saved()));
+        let next = RefCell::new(Masks::new(Rc::new(Linux), attach));
+        next.borrow_mut().remember(masks.borrow().saved());
         debts(&next).pay(Duration::from_secs(5), || true);
         assert_eq!(of(&theirs), two[1]);
     }

@@ -162,7 +162,8 @@ pub fn start(dir: Option<PathBuf>, path: &Path, plan: &Plan) -> anyhow::Result<u
             return Ok(say::RUN_REFUSED);
         }
         Err(error) => {
-            place::restore(&all);
+            // Below another `run` that is still managed it stays on that one's share.
+            place::restore(if manager::has_gone(&error) { &options.allowed } else { &all });
             let next = error.downcast_ref::<say::Failure>().map_or("", |f| f.next.as_str());
             let next = match next {
                 "" if no_room(&error) => "`ulimit -u` leaves no room for the manager's processes",
@@ -198,6 +199,9 @@ fn admitted(dir: Option<PathBuf>, plan: &Plan, options: &Options) -> anyhow::Res
         if let Answer::Start(start) = asked(&mut manager, plan, options, lost > 0)? {
             return Ok((dir, start));
         }
+        // Nobody manages this process now. It may have waited on the processors of its first turn,
+        // or have begun on those of an outer `run`.
+        place::restore(&options.allowed);
         // A place in the queue outlives the manager: the next one has read it from the state file.
         tracing::info!("the manager has gone; its queue goes on in the next one");
         lost += 1;

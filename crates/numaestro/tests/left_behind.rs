@@ -6,18 +6,15 @@
 mod support;
 
 use numaestro_skip::skip;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use std::fs;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use support::crowd::{Crowd, field, is_run, numbers};
 use support::manager::{Manager, NUMAESTRO, alone};
 use support::programs::{any, builds, program};
 use support::{eventually, has, is_root, number, processors, turn};
 
-/// Every process of a test bears this variable, whatever becomes of its parents.
-const MARK: &str = "NUMAESTRO_TEST_MARK";
 /// After the death of a manager: two looks of a helper thread, or the guard's patience, and as much
 /// again.
 const AFTER_DEATH: Duration = Duration::from_secs(12);
@@ -30,135 +27,17 @@ subprocess.Popen(['sleep', '3600'])
 time.sleep(3600)";
 const SHELL: &str = "sleep 3600 & (setsid sleep 3600 > /dev/null &); sh -c 'sleep 3600; :' ; :";
 
-/// The processes of one test: started by it, and whatever they have become.
-struct Crowd {
-    mark: String,
-    children: Vec<Child>,
-}
-
-/// A thread of the crowd that may not run everywhere.
-#[derive(Debug)]
-#[allow(dead_code)]
-struct Narrow {
-    process: String,
-    thread: String,
-    allowed: String,
-}
-
-fn field(status: &str, name: &str) -> String {
-    status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default().trim().to_owned()
-}
-
-/// Where the kernel lets a thread run.
-fn allowed(task: &Path) -> Option<String> {
-    Some(field(&fs::read_to_string(task.join("status")).ok()?, "Cpus_allowed_list:"))
-}
-
-fn own_list() -> String {
-    allowed(Path::new("/proc/self")).expect("this process is there")
-}
-
-fn numbers(dir: &Path) -> Vec<PathBuf> {
-    let all = fs::read_dir(dir).into_iter().flatten().flatten();
-    all.filter(|entry| entry.file_name().as_encoded_bytes().iter().all(u8::is_ascii_digit)).map(|e| e.path()).collect()
-}
-
-impl Crowd {
-    fn new(name: &str) -> Self {
-        Self { mark: format!("{name}-{}", std::process::id()), children: Vec::new() }
+/// New threads are made now, by programs that have been started under a manager.
+#[track_caller]
+fn expect_whole_after_growth(crowd: &Crowd, growing: &[u32], when: &str) {
+    for pid in growing {
+        Manager::signal(*pid, Signal::USR1);
     }
-
-    fn add(&mut self, command: &mut Command) -> u32 {
-        command.env(MARK, &self.mark).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let child = command.process_group(0).spawn().expect("the program starts");
-        let pid = child.id();
-        self.children.push(child);
-        pid
-    }
-
-    /// Every process that bears the mark and is a program by now.
-    fn processes(&self) -> Vec<PathBuf> {
-        let entry = format!("{MARK}={}", self.mark);
-        let bears = |path: &PathBuf| {
-            let found = fs::read(path.join("environ")).unwrap_or_default();
-            found.split(|byte| *byte == 0).any(|variable| variable == entry.as_bytes())
-        };
-        numbers(Path::new("/proc")).into_iter().filter(bears).collect()
-    }
-
-    fn threads(&self) -> usize {
-        self.processes().iter().map(|process| numbers(&process.join("task")).len()).sum()
-    }
-
-    /// Threads that may not run wherever this test may.
-    fn narrow(&self) -> Vec<Narrow> {
-        let whole = own_list();
-        let mut found = Vec::new();
-        for process in self.processes() {
-            let name = fs::read(process.join("cmdline")).unwrap_or_default();
-            let name = String::from_utf8_lossy(&name).replace('\0', " ");
-            for task in numbers(&process.join("task")) {
-                let Some(allowed) = allowed(&task).filter(|allowed| *allowed != whole) else { continue };
-                let comm = fs::read_to_string(task.join("comm")).unwrap_or_default();
-                let thread = format!("{} {}", task.display(), comm.trim());
-                found.push(Narrow { process: name.chars().take(80).collect(), thread, allowed });
-            }
-        }
-        found
-    }
-
-    #[track_caller]
-    fn expect_whole(&self, when: &str) {
-        let (narrow, threads) = (self.narrow(), self.threads());
-        assert!(
-            narrow.is_empty(),
-            "{when}: {} of {threads} threads are narrow, such as {:#?}",
-            narrow.len(),
-            &narrow[..narrow.len().min(5)]
-        );
-        eprintln!("{when}: {threads} threads of {} processes are whole", self.processes().len());
-    }
-
-    /// Waits until it is so; then it must stay so.
-    #[track_caller]
-    fn expect_whole_within(&self, limit: Duration, when: &str) {
-        let began = Instant::now();
-        while !self.narrow().is_empty() && began.elapsed() < limit {
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        eprintln!("{when}: after {:?}", began.elapsed());
-        self.expect_whole(when);
-    }
-
-    /// New threads are made now, by programs that have been started under a manager.
-    #[track_caller]
-    fn expect_whole_after_growth(&self, growing: &[u32], when: &str) {
-        for pid in growing {
-            Manager::signal(*pid, Signal::USR1);
-        }
-        let grown = |pid: &u32| numbers(Path::new(&format!("/proc/{pid}/task"))).len() >= TEAM;
-        assert!(eventually(|| growing.iter().all(grown)), "{when}: not every program has made its new threads");
-        // A thread that has just been born may still be on its way to where its runtime puts it.
-        std::thread::sleep(Duration::from_millis(200));
-        self.expect_whole(when);
-    }
-}
-
-impl Drop for Crowd {
-    fn drop(&mut self) {
-        // What is being started while we look is found by the next look.
-        for _ in 0..3 {
-            for process in self.processes() {
-                let pid = process.file_name().and_then(|name| name.to_str()?.parse::<i32>().ok());
-                if let Some(pid) = pid.and_then(Pid::from_raw) {
-                    let _ = kill_process(pid, Signal::KILL);
-                }
-            }
-        }
-        for child in &mut self.children {
-            let _ = child.wait();
-        }
-    }
+    let grown = |pid: &u32| numbers(Path::new(&format!("/proc/{pid}/task"))).len() >= TEAM;
+    assert!(eventually(|| growing.iter().all(grown)), "{when}: not every program has made its new threads");
+    // A thread that has just been born may still be on its way to where its runtime puts it.
+    std::thread::sleep(Duration::from_millis(200));
+    crowd.expect_whole(when);
 }
 
 /// The large team of `grows`.
@@ -216,11 +95,6 @@ fn mixed(manager: &Manager, crowd: &mut Crowd, count: u64) -> Vec<u32> {
     growing
 }
 
-/// It has not become its program yet.
-fn is_run(process: &Path) -> bool {
-    fs::read_link(process.join("exe")).is_ok_and(|exe| exe == Path::new(NUMAESTRO))
-}
-
 fn programs() -> u64 {
     number("NUMAESTRO_TEST_PROGRAMS", 40)
 }
@@ -236,7 +110,7 @@ fn stop_leaves_nothing() {
     // At once: it has verified before it said so.
     crowd.expect_whole("after `stop`");
     assert!(output.status.success(), "{output:?}");
-    crowd.expect_whole_after_growth(&growing, "threads made after `stop`");
+    expect_whole_after_growth(&crowd, &growing, "threads made after `stop`");
 }
 
 #[test]
@@ -252,7 +126,7 @@ fn release_leaves_nothing() {
         assert!(output.status.success(), "{output:?}");
     }
     crowd.expect_whole("after `release`");
-    crowd.expect_whole_after_growth(&growing, "threads made after `release`");
+    expect_whole_after_growth(&crowd, &growing, "threads made after `release`");
     // Longer than a helper thread sleeps: none comes back by itself.
     std::thread::sleep(Duration::from_millis(4500));
     crowd.expect_whole("a while after `release`");
@@ -269,7 +143,7 @@ fn a_killed_manager_leaves_nothing() {
     let growing = mixed(&manager, &mut crowd, programs());
     Manager::signal(manager.pid(), Signal::KILL);
     crowd.expect_whole_within(AFTER_DEATH, "after the death of the manager");
-    crowd.expect_whole_after_growth(&growing, "threads made after the death of the manager");
+    expect_whole_after_growth(&crowd, &growing, "threads made after the death of the manager");
     std::thread::sleep(Duration::from_secs(3));
     crowd.expect_whole("a while after the death of the manager");
 }
@@ -320,7 +194,7 @@ fn programs_with_the_shim_free_themselves() {
     }
     Manager::signal(pid, Signal::KILL);
     crowd.expect_whole_within(AFTER_DEATH, "by themselves");
-    crowd.expect_whole_after_growth(&growing, "threads made after that");
+    expect_whole_after_growth(&crowd, &growing, "threads made after that");
 }
 
 /// The manager's copies, found by name and directory.

@@ -8,7 +8,7 @@ use tracing::{info, warn};
 use super::Front;
 use crate::peer::LivePeer;
 use crate::rights::{Refusal, Who};
-use crate::shell::Shell;
+use crate::shell::{Newcomer, Shell};
 use crate::{choice, engine};
 
 impl Front {
@@ -134,12 +134,13 @@ impl Front {
         }
         shell.start_over(&peer);
         // Processors that come later are for a program that had all that there were.
+        let own = run.options.allowed.parse().ok();
         let bounds = shell.learn(peer.process(), &run.options.allowed);
         run.options.allowed = bounds.map(|cpus| cpus.to_string()).unwrap_or_default();
         let program = run.command.first().map(|program| rundir::program_name(program.as_ref())).unwrap_or_default();
         let name = if run.options.name.is_empty() { program } else { run.options.name.clone() };
         let newcomer = self.newcomer(peer.into_process(), &name, run.options, shell);
-        let app = shell.insert(newcomer);
+        let app = shell.insert(Newcomer { own, ..newcomer });
         self.connections.set_asked(number, Some(app));
         shell.set_asker(app, number);
         shell.arrive(app, None);

@@ -14,6 +14,7 @@ use numaestro_host::monotonic_ns;
 use tracing::{info, warn};
 
 use super::Front;
+use crate::notes::Notes;
 use crate::service::Sockets;
 use crate::shell::Shell;
 use crate::wakeups::Due;
@@ -76,6 +77,7 @@ impl Front {
         let sockets = Sockets::open(&self.config, self.directory.runtime(), Inherited::default())?;
         self.connections.listen_at(sockets, shell.wakeups())?;
         self.directory.watch(shell.wakeups());
+        shell.note_moves(Notes::of(self.directory.runtime()));
         self.save(shell);
         Ok(())
     }

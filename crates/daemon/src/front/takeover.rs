@@ -8,7 +8,7 @@ use numaestro_host::{PidFd, procfs};
 use tracing::info;
 
 use super::Front;
-use crate::shell::Shell;
+use crate::shell::{Newcomer, Shell};
 use crate::state::SavedApp;
 
 impl Front {
@@ -37,7 +37,7 @@ impl Front {
         for saved in running.iter().filter(|saved| saved.app < given) {
             let Some(process) = self.find(saved, shell) else { continue };
             info!(app = saved.app, pid = saved.pid, "taken over");
-            let newcomer = self.newcomer(process, &saved.name, saved.options.clone(), shell);
+            let newcomer = self.known_before(process, saved, shell);
             let wraps = wrappers.contains(&saved.app);
             // Applications without processors must not be given those that a later one will claim.
             if shell.take_over(newcomer, saved, wraps) && !wraps {
@@ -64,14 +64,18 @@ impl Front {
         (!known && !others).then_some(process)
     }
 
+    fn known_before(&mut self, process: PidFd, saved: &SavedApp, shell: &mut Shell) -> Newcomer {
+        let newcomer = self.newcomer(process, &saved.name, saved.options.clone(), shell);
+        Newcomer { own: saved.original.parse().ok(), ..newcomer }
+    }
+
     /// Its command waits, has seen the former manager die, and is about to come to us.
     fn queue_again(&mut self, saved: &SavedApp, shell: &mut Shell) {
         let Some(process) = self.find(saved, shell) else { return };
         // Numbers of applications are given in the order of arrival, and others have arrived since.
-        let newcomer = self.newcomer(process, &saved.name, saved.options.clone(), shell);
+        let newcomer = self.known_before(process, saved, shell);
         let app = shell.insert(newcomer);
         self.expected.insert(app);
-        shell.set_original(app, &saved.original);
         info!(app, pid = saved.pid, "waits here now");
         shell.arrive(app, None);
     }

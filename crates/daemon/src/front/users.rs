@@ -105,7 +105,7 @@ impl Front {
         let uid = self.users.owner_of(process.pid());
         let (known, job) = self.owner_of(uid, process.pid(), shell);
         let owner = Owner { uid, party: known.party, job };
-        Newcomer { process, owner, name: label(name), options }
+        Newcomer { process, owner, name: label(name), options, own: None }
     }
 
     pub(super) fn start_rules(&mut self, shell: &mut Shell) {

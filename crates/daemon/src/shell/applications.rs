@@ -30,6 +30,8 @@ pub(crate) struct Newcomer {
     pub(crate) owner: Owner,
     pub(crate) name: String,
     pub(crate) options: Options,
+    /// The processors that its user gives it, if its `run` or a former manager says so.
+    pub(crate) own: Option<CpuSet>,
 }
 
 /// Says whether a process is the manager, an application, or belongs to one.
@@ -49,13 +51,13 @@ impl Shell {
     }
 
     pub(super) fn insert_as(&mut self, number: u64, newcomer: Newcomer) {
-        let Newcomer { process, owner, name, options } = newcomer;
+        let Newcomer { process, owner, name, options, own } = newcomer;
         if let Err(cause) = self.wakeups.watch(&process, token::PROCESS + number, Interest::Read) {
             warn!(pid = process.pid(), "its end will not be seen: {cause}");
         }
         let arrived_ns = monotonic_ns();
         let around = self.application_above(process.pid());
-        self.actuators.trees.enter(number, process.pid(), around, &self.site.usable);
+        self.actuators.trees.enter(number, process.pid(), own, around, &self.site.usable);
         self.actuators.pages.enter(number, &name, arrived_ns);
         let wants = Wants::new(Limits::of(&options).max, self.site.processors());
         self.programs.insert(App {
@@ -261,7 +263,7 @@ impl Shell {
         self.actuators.jobservers.forget(app, &mut self.wakeups);
         let programs = &self.programs;
         let is_application = |pid: u32| programs.of_pid(pid).is_some();
-        self.actuators.trees.leave(app, gone.pid(), &is_application, &mut self.wakeups);
+        self.actuators.trees.leave(app, &is_application, &mut self.wakeups);
         self.outcome.departed = true;
         Some(gone)
     }
@@ -331,7 +333,7 @@ impl Shell {
     pub(crate) fn pay_back(&self, apps: &[u64], patience: Duration) -> Whole {
         let gone: Vec<&App> = apps.iter().filter_map(|app| self.programs.get(*app)).collect();
         let Self { actuators, .. } = self;
-        let owed: Vec<_> = gone.iter().flat_map(|app| actuators.trees.owed(app.number, &app.process)).collect();
+        let owed: Vec<_> = gone.iter().flat_map(|app| actuators.trees.owed(app.number)).collect();
         let settled = || gone.iter().all(|app| actuators.shared_pages.has_adopted_release(app.number, &app.allocation));
         actuators.trees.pay(&owed, self.managed(), patience, settled)
     }

@@ -49,8 +49,8 @@ impl Played {
             let child = Command::new("sleep").arg("1000").spawn().unwrap();
             let process = PidFd::open(child.id()).unwrap();
             let options = Options::default();
-            let newcomer =
-                Newcomer { process, owner: Owner { uid: 0, party: 0, job: None }, name: "sleep".to_owned(), options };
+            let (owner, name) = (Owner { uid: 0, party: 0, job: None }, "sleep".to_owned());
+            let newcomer = Newcomer { process, owner, name, options, own: None };
             self.shell.insert_as(app.0, newcomer);
             self.children.push(child);
         }

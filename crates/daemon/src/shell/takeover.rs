@@ -9,6 +9,7 @@ use super::actuators::Actuators;
 use super::{Newcomer, Shell};
 use crate::machine::node_of_os;
 use crate::masks::SavedMasks;
+use crate::notes::Notes;
 use crate::obligations::Allocation;
 use crate::state::SavedApp;
 
@@ -37,7 +38,6 @@ impl Shell {
         if let Some(jobserver) = saved.jobserver {
             self.actuators.jobservers.inherit(app, (saved.pid, saved.uid), jobserver);
         }
-        self.set_original(app, &saved.original);
         if let Some(origin) = &saved.origin {
             self.actuators.cpusets.find(app, saved.pid, origin);
         }
@@ -59,13 +59,14 @@ impl Shell {
         self.actuators.trees.remember(saved);
     }
 
-    /// The affinity that a former manager noted as the user's.
-    pub(crate) fn set_original(&mut self, app: u64, original: &str) {
-        if let Ok(original) = original.parse::<CpuSet>()
-            && original.intersects(&self.site.usable)
-        {
-            self.actuators.trees.set_original(app, original);
-        }
+    /// Moves are noted here from now on.
+    pub(crate) fn note_moves(&mut self, notes: Notes) {
+        self.actuators.trees.note_in(notes);
+    }
+
+    /// The state file says everything.
+    pub(crate) fn saved_all(&mut self) {
+        self.actuators.trees.saved();
     }
 
     /// The processors that an application of a former manager has: the saved ones, unless the

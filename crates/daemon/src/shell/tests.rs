@@ -28,6 +28,7 @@ fn sleeper(shell: &mut Shell, cpus: &CpuSet) -> (Child, u64) {
         owner: Owner { uid: 0, party: 0, job: None },
         name: "sleep".to_owned(),
         options,
+        own: None,
     });
     shell.arrive(app, None);
     (child, app)

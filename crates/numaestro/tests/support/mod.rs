@@ -5,6 +5,7 @@
 //! Every test file is a program of its own and uses a part of this.
 #![allow(dead_code)]
 
+pub mod crowd;
 pub mod ended;
 pub mod flipper;
 pub mod manager;

@@ -1,0 +1,304 @@
+//! Stories without processes: `run`s come and wait, take turns, become programs, start others and
+//! leave; the manager is killed before any of its moves, and the next one takes over what the
+//! state file and the notes say, the file as old as it may be. The invariant: who is not managed is
+//! on the mask that its user gave it, or that somebody else has bound it to.
+//!
+//! `NUMAESTRO_TEST_STORIES=100000` for the long form, `NUMAESTRO_TEST_SEED` for other stories. Each
+//! story that breaks the invariant is named by its seed.
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::path::Path;
+
+use numaestro_host::rundir::RuntimeDir;
+
+use super::*;
+
+mod model;
+
+use model::{Killed, Model, Process};
+
+const STEPS: u64 = 40;
+
+/// Small random numbers (xorshift, Marsaglia 2003).
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) % sides
+    }
+
+    fn one<T: Copy>(&mut self, of: &[T]) -> Option<T> {
+        (!of.is_empty()).then(|| of[self.roll(of.len() as u64) as usize])
+    }
+}
+
+/// Something that a manager could do wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fault {
+    None,
+    /// It believes the kernel and not what `run` has said.
+    Deaf,
+    /// It does not note moves before it makes them.
+    Unnoted,
+}
+
+/// The state file.
+#[derive(Debug, Clone, Default)]
+struct Saved {
+    /// Process, its own mask, and whether it waits.
+    apps: Vec<(u64, u32, CpuSet)>,
+    masks: SavedMasks,
+}
+
+struct Story {
+    kernel: Model,
+    dice: Dice,
+    dir: RuntimeDir,
+    fault: Fault,
+    trees: Trees,
+    /// The processes of applications.
+    apps: BTreeMap<u64, u32>,
+    next: u64,
+    saved: Option<Saved>,
+    wakeups: Wakeups,
+}
+
+fn set(text: &str) -> CpuSet {
+    text.parse().unwrap()
+}
+
+fn usable() -> CpuSet {
+    set("0-7")
+}
+
+fn merged(mut masks: SavedMasks, dir: &RuntimeDir) -> SavedMasks {
+    masks.add_notes(Notes::read(dir));
+    masks
+}
+
+impl Story {
+    fn new(seed: u64, fault: Fault, root: &Path) -> Self {
+        let kernel = Model::default();
+        let dir = RuntimeDir::open(root.join(seed.to_string())).unwrap();
+        let dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+        let trees = Trees::on(Rc::new(kernel.clone()), dir.attach_socket());
+        let (apps, wakeups) = (BTreeMap::new(), Wakeups::new().unwrap());
+        let mut story = Self { kernel, dice, dir, fault, trees, apps, next: 1, saved: None, wakeups };
+        story.note();
+        story
+    }
+
+    fn note(&mut self) {
+        if self.fault != Fault::Unnoted {
+            self.trees.note_in(Notes::of(&self.dir));
+        }
+    }
+
+    fn save(&mut self) {
+        let one = |(app, pid): (&u64, &u32)| (*app, *pid, self.trees.original(*app));
+        self.saved = Some(Saved { apps: self.apps.iter().map(one).collect(), masks: self.trees.memory() });
+        self.trees.saved();
+    }
+
+    fn enter(&mut self, pid: u32, said: CpuSet) -> u64 {
+        let said = Some(said).filter(|_| self.fault != Fault::Deaf);
+        let around = self.apps.iter().find(|(_, root)| self.kernel.parent_of(pid) == Some(**root)).map(|(app, _)| *app);
+        let app = self.next;
+        self.next += 1;
+        self.trees.enter(app, pid, said, around, &usable());
+        self.apps.insert(app, pid);
+        app
+    }
+
+    fn place(&mut self, app: u64, cpus: &CpuSet) {
+        let Some(root) = self.apps.get(&app).copied() else { return };
+        let others = self.apps.values().copied().filter(|pid| *pid != root).collect();
+        self.trees.place(app, root, &others, cpus).unwrap();
+        self.trees.settled(app);
+        let members = self.kernel.tree(root, &others);
+        self.trees.note_members(app, &members);
+    }
+
+    /// A share: of one or two processors.
+    fn share(&mut self) -> CpuSet {
+        let first = self.dice.roll(7) as u32;
+        (first..=first + self.dice.roll(2) as u32).collect()
+    }
+
+    fn let_go(&mut self, app: u64) {
+        let own = self.trees.original(app);
+        self.place(app, &own);
+    }
+
+    fn leave(&mut self, app: u64) {
+        self.apps.remove(&app);
+        let roots: BTreeSet<u32> = self.apps.values().copied().collect();
+        self.trees.leave(app, &|pid| roots.contains(&pid), &mut self.wakeups);
+    }
+
+    /// The processor time of `run` has come, or it waits for that.
+    fn answer(&mut self, app: u64) {
+        let share = self.share();
+        self.place(app, &share);
+        self.save();
+        let Some(pid) = self.apps.get(&app).copied() else { return };
+        if self.dice.roll(2) == 0 {
+            self.kernel.with(pid, |process| {
+                process.waits = false;
+                process.environment = Some(process.own.clone());
+            });
+        }
+    }
+
+    /// `run` asks.
+    fn ask(&mut self, pid: u32, own: CpuSet) {
+        let former = self.apps.iter().find(|(_, root)| **root == pid).map(|(app, _)| *app);
+        if let Some(former) = former {
+            if self.dice.roll(2) == 0 {
+                return self.answer(former);
+            }
+            self.leave(former);
+        }
+        let app = self.enter(pid, own);
+        self.answer(app);
+    }
+
+    fn step(&mut self) {
+        let apps: Vec<u64> = self.apps.keys().copied().collect();
+        let programs: Vec<u32> =
+            self.kernel.pids().into_iter().filter(|pid| self.kernel.with(*pid, |p| !p.waits) == Some(true)).collect();
+        match self.dice.roll(9) {
+            0 | 1 => {
+                let own = if self.dice.roll(4) == 0 { set("0-5") } else { usable() };
+                let process =
+                    Process { parent: 1, mask: own.clone(), own: own.clone(), environment: None, waits: true };
+                let pid = self.kernel.add(process);
+                self.ask(pid, own);
+            }
+            // Turns change without a word in the state file.
+            2 | 3 => {
+                for app in apps {
+                    let share = self.share();
+                    self.place(app, &share);
+                }
+            }
+            4 => {
+                if let Some(app) = self.dice.one(&apps) {
+                    self.answer(app);
+                }
+            }
+            5 => {
+                if let Some(pid) = self.dice.one(&programs) {
+                    let child = self.kernel.with(pid, |maker| Process { parent: pid, ..maker.clone() }).unwrap();
+                    self.kernel.add(child);
+                }
+            }
+            6 => {
+                if let Some(app) = self.dice.one(&apps) {
+                    self.leave(app);
+                }
+            }
+            7 => {
+                // A program ends, and leaves what it has started.
+                if let Some(pid) = self.dice.one(&programs) {
+                    self.kernel.0.borrow_mut().processes.remove(&pid);
+                    for process in self.kernel.0.borrow_mut().processes.values_mut().filter(|p| p.parent == pid) {
+                        process.parent = 1;
+                    }
+                    if let Some((app, _)) = self.apps.clone().into_iter().find(|(_, root)| *root == pid) {
+                        self.leave(app);
+                    }
+                }
+            }
+            _ => self.save(),
+        }
+    }
+
+    /// The next manager, and the `run`s that come to it.
+    fn take_over(&mut self) {
+        self.kernel.0.borrow_mut().moves = None;
+        self.trees = Trees::on(Rc::new(self.kernel.clone()), self.dir.attach_socket());
+        self.apps.clear();
+        let saved = self.saved.clone().unwrap_or_default();
+        self.note();
+        self.trees.remember(merged(saved.masks, &self.dir));
+        for (app, pid, own) in saved.apps {
+            if self.kernel.start_of(pid).is_some() {
+                self.next = self.next.max(app);
+                self.enter(pid, own);
+            }
+        }
+        self.save();
+        for pid in self.kernel.pids() {
+            let waits = self.kernel.with(pid, |process| process.waits.then(|| process.own.clone()));
+            let Some(own) = waits.flatten() else { continue };
+            // Most have gone back before the next manager is there.
+            if self.dice.roll(4) > 0 || !self.apps.values().any(|root| *root == pid) {
+                self.kernel.with(pid, |process| process.mask = own.clone());
+            }
+            self.ask(pid, own);
+        }
+    }
+
+    fn stop(&mut self) {
+        for app in self.apps.keys().copied().collect::<Vec<_>>() {
+            self.let_go(app);
+        }
+        let owed: Vec<_> = self.apps.keys().flat_map(|app| self.trees.owed(*app)).collect();
+        let managed = self.apps.values().copied().collect();
+        let whole = self.trees.pay(&owed, managed, std::time::Duration::ZERO, || true);
+        assert!(whole.left.is_empty(), "{whole:?}");
+        self.apps.clear();
+    }
+
+    /// The first process that nobody manages and that is not on its own mask.
+    fn narrow(&self) -> Option<Process> {
+        self.kernel.0.borrow().processes.values().find(|process| process.mask != process.own).cloned()
+    }
+
+    /// Tells the story; gives the process that breaks the invariant.
+    fn tell(mut self) -> Option<Process> {
+        for _ in 0..self.dice.roll(3) {
+            let moves = self.dice.roll(30);
+            self.kernel.0.borrow_mut().moves = Some(moves);
+            let told = catch_unwind(AssertUnwindSafe(|| (0..STEPS).for_each(|_| self.step())));
+            if let Err(cause) = told
+                && !cause.is::<Killed>()
+            {
+                resume_unwind(cause);
+            }
+            self.take_over();
+        }
+        (0..5).for_each(|_| self.step());
+        self.stop();
+        self.narrow()
+    }
+}
+
+fn number(name: &str, usual: u64) -> u64 {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
+}
+
+/// The stories that break the invariant.
+fn broken(fault: Fault, stories: u64) -> Vec<(u64, Process)> {
+    let root = tempfile::tempdir().unwrap();
+    let first = number("NUMAESTRO_TEST_SEED", 1) << 32;
+    let seeds = first..first + stories;
+    seeds.filter_map(|seed| Some((seed, Story::new(seed, fault, root.path()).tell()?))).collect()
+}
+
+#[test]
+fn who_is_not_managed_is_on_its_own_mask() {
+    let broken = broken(Fault::None, number("NUMAESTRO_TEST_STORIES", 200));
+    assert!(broken.is_empty(), "{} stories, such as {:#?}", broken.len(), broken.first());
+}
+
+#[test]
+fn the_stories_find_a_manager_that_believes_the_kernel_or_moves_before_it_notes() {
+    for fault in [Fault::Deaf, Fault::Unnoted] {
+        assert!(!broken(fault, 200).is_empty(), "{fault:?}");
+    }
+}
