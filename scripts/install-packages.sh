@@ -88,6 +88,7 @@ probe_all() {
     want "musl-gcc" "musl-tools" command -v musl-gcc
     want "sandboxes and launchers" "bubblewrap numactl hwloc-nox sudo fakeroot" has_launchers
     want "jemalloc" "libjemalloc2" has_file '/usr/lib*/*/libjemalloc.so.2'
+    want "tcmalloc" "libtcmalloc-minimal4" has_file '/usr/lib*/*/libtcmalloc_minimal.so.4'
     want "BusyBox" "busybox-static" command -v busybox
     want "Charliecloud" "charliecloud-runtime" command -v ch-run
     want "aarch64 in an emulator" "gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user" has_aarch64

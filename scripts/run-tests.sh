@@ -161,7 +161,7 @@ whole() {
         cargo test --no-run --workspace || echo "== the tests do not build"
     rust_suite pure
     suite rust-doc cargo test --no-fail-fast --workspace --doc
-    SUITE_SECONDS_MAX=3000 suite rust-processes scripts/run-programs.sh processes
+    SUITE_SECONDS_MAX=3000 rust_suite processes
     [ "${WHOLE:-}" != yes ] || rust_suite clusters
     # What is installed, the package for Python, the page; and other cases every time, for a minute, of which a round that fails prints the seed that
     # repeats it.

@@ -44,17 +44,6 @@ expect "tests that wait for others run side by side" "$(nproc)" "$(at_once numae
 expect "tests that change their own process run one at a time" 1 "$(at_once numaestro-host)"
 expect "who asks for a number has it" 3 "$(at_once numaestro 3)"
 
-# A test program that is queued instead: it runs later, in the same place, with the same variables and arguments.
-queued() {
-    local runner=$PWD/scripts/test-runner.sh
-    mkdir "$scratch/queue"
-    (cd "$scratch" && NUMAESTRO_QUEUE=$scratch/queue NUMAESTRO_TESTS_OF=processes CARGO_PKG_NAME=numaestro "$runner" \
-        sh -c 'echo "${PWD##*/} $CARGO_PKG_NAME $#"; exit 3' sh 'a b' "it's")
-    bash "$scratch/queue/"*
-    echo $?
-}
-expect "a queued test program runs as it would have run at once" "${scratch##*/} numaestro 2 3" "$(queued | tr '\n' ' ' | sed 's/ $//')"
-
 expect "a test that skips itself has not passed" '3 0 1|a::b: no root|' "$(counted <<'END'
      Running tests/one.rs (target/debug/deps/one-0123456789abcdef)
 test a::a ... ok

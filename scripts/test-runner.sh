@@ -1,11 +1,9 @@
-#!/usr/bin/env bash
+#!/bin/sh
 # Cargo's runner for tests: runs a test program if it is of the kind that NUMAESTRO_TESTS_OF asks
 # for. `clusters`: those that need Slurm, containers or MPI. `processes`: the others that start
 # programs and managers. `pure`: all others. Each program is of exactly one kind.
 #
 # usage: scripts/test-runner.sh PROGRAM ARGUMENTS...        CARGO_PKG_NAME is its package
-#
-# NUMAESTRO_QUEUE=DIR   do not run it, leave a script in this directory that does (scripts/run-programs.sh)
 processors=$(nproc)
 case ${CARGO_PKG_NAME:?cargo says the package} in
 # Its tests change affinity, signals and limits of the process that they all run in.
@@ -18,10 +16,4 @@ esac
 case $1 in */slurm-* | */containers-* | */mpi-*) kind=clusters ;; esac
 [ "${NUMAESTRO_TESTS_OF:?pure, processes or clusters}" = "$kind" ] || exit 0
 export RUST_TEST_THREADS="${RUST_TEST_THREADS:-$threads}"
-[ -n "${NUMAESTRO_QUEUE:-}" ] || exec "$@"
-{
-    export -p
-    printf 'cd %q && exec' "$PWD"
-    printf ' %q' "$@"
-    echo
-} >"$NUMAESTRO_QUEUE/$(find "$NUMAESTRO_QUEUE" -type f | wc -l | xargs printf %03d)-$(basename "$1")"
+exec "$@"

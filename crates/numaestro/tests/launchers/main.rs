@@ -52,7 +52,15 @@ fn missing(kind: &Kind, images: &Images, words: &str) -> Option<String> {
     if kind.needs.split_whitespace().any(|need| need == "root") && !is_root() {
         return Some("only root can do this".to_owned());
     }
-    images.missing(words)
+    not_here(kind.outside).or_else(|| images.missing(words))
+}
+
+/// The loader complains of a library that it cannot preload in each program: in `numaestro` first,
+/// and then in the one that it becomes.
+fn not_here(outside: &str) -> Option<String> {
+    let library = outside.strip_prefix("LD_PRELOAD=")?;
+    let ended = ended::run(alone(["true"]).env("LD_PRELOAD", library));
+    (!ended.stderr.is_empty()).then(|| format!("{library} is not here"))
 }
 
 /// Runs a part of the table, three copies at once; with `NUMAESTRO_LAUNCHER_COPIES=1` also one and
