@@ -9,7 +9,7 @@ use numaestro_topology::CpuSet;
 
 use crate::given;
 
-/// See the file's header.
+/// Reads processes and their masks, and sets these.
 pub(crate) trait Kernel: std::fmt::Debug {
     /// Clock ticks from boot to the birth of a process; `None`: it is gone.
     fn start_of(&self, pid: u32) -> Option<u64>;

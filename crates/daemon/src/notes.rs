@@ -18,7 +18,7 @@ use crate::own::Process;
 /// Its name in the runtime directory.
 pub(crate) const NOTES_FILE: &str = "moves";
 
-/// See the file's header.
+/// Writes each set into the file before a process is put on it.
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
     /// None: nobody would read them.

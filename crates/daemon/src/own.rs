@@ -21,7 +21,7 @@ pub(crate) struct Words {
     pub(crate) around: Option<CpuSet>,
 }
 
-/// See the file's header.
+/// The own mask of each process that we have moved, or may move.
 #[derive(Debug, Default)]
 pub(crate) struct Own {
     by_process: BTreeMap<Process, CpuSet>,

@@ -4,8 +4,8 @@
 //! told the reason.
 //!
 //! It reads when a program arrives or attaches, when one of the files is written, and when a
-//! program is in another cgroup than before. The kernel announces no such move; who lacks
-//! processors after it is looked for with the load outside.
+//! program is in another cgroup than before. The kernel does not announce such a move: the manager
+//! finds it when it looks for load outside, which it does while a program lacks processors.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -101,6 +101,9 @@ impl Quotas {
     pub(crate) fn look(&mut self, app: u64, pid: u32, sets: (&CpuSet, &CpuSet), confined_by_us: bool) {
         if let Ok(allowed) = Allowed::of_process(pid, sets, confined_by_us) {
             self.by_app.insert(app, allowed);
+        } else if let (Some(known), Ok(groups)) = (self.by_app.get_mut(&app), procfs::cgroups(pid)) {
+            // Or each look would find the same move again.
+            known.groups = groups;
         }
     }
 

@@ -104,7 +104,7 @@ pub(crate) struct SavedApp {
 
 /// The state that a former manager left, because it was killed, with what it had noted since. Its
 /// applications in order.
-fn former_state(dir: &RuntimeDir) -> Option<State> {
+pub(crate) fn former_state(dir: &RuntimeDir) -> Option<State> {
     let text = std::fs::read(dir.file(STATE_FILE)).ok()?;
     let mut state: State = serde_json::from_slice(&text)
         .inspect_err(|cause| warn!("the former manager's state is left out: {cause}"))
@@ -273,11 +273,6 @@ impl Directory {
         let text = std::fs::read(self.dir.file(JOBS_FILE)).ok()?;
         self.has_jobs = true;
         serde_json::from_slice(&text).inspect_err(|cause| warn!("the former manager's jobs are left out: {cause}")).ok()
-    }
-
-    /// See the function.
-    pub(crate) fn former_state(&self) -> Option<State> {
-        former_state(&self.dir)
     }
 
     /// An orderly end leaves nothing but what somebody needs. Sockets that were passed to us stay:

@@ -9,12 +9,12 @@ use tracing::info;
 
 use super::Front;
 use crate::shell::{Newcomer, Shell};
-use crate::state::SavedApp;
+use crate::state::{SavedApp, former_state};
 
 impl Front {
     /// Takes over from a former manager that was killed.
     pub(super) fn take_over(&mut self, shell: &mut Shell) {
-        let Some(state) = self.directory.former_state() else {
+        let Some(state) = former_state(self.directory.runtime()) else {
             self.take_jobs_over(false, shell);
             return;
         };

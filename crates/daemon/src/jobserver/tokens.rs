@@ -158,14 +158,9 @@ mod tests {
 
     #[test]
     fn whatever_happens_there_are_soon_as_many_tokens_as_wanted() {
-        // Random walks (xorshift) against a model of the pipe: free and held tokens, some lost.
-        let mut dice = 0x9e37_79b9_7f4a_7c15_u64;
-        let mut roll = |sides: u32| {
-            dice ^= dice << 13;
-            dice ^= dice >> 7;
-            dice ^= dice << 17;
-            (dice >> 33) as u32 % sides
-        };
+        // Random walks against a model of the pipe: free and held tokens, some lost.
+        let mut dice = numaestro_policy::Random::new(1);
+        let mut roll = |sides: u32| dice.below(sides);
         for _ in 0..200 {
             let (mut account, mut free, mut held, mut wanted) = (Account::default(), 0, 0, 0);
             let apply = |account: &mut Account, free: &mut u32| match account.change(*free) {

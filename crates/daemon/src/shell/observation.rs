@@ -66,7 +66,7 @@ impl Shell {
             token::PROCESSORS if self.sensors.changes.take_processors() => self.observe_machine(),
             token::FILES if self.sensors.changes.take_files() => {
                 self.observe_machine();
-                self.observe_quotas();
+                self.observe_quotas(self.programs.numbers());
             }
             token::PROCESSORS | token::FILES => {}
             token::PAGES => self.observe_pages(),
@@ -170,8 +170,10 @@ impl Shell {
         let load = sensors.foreign.look(&managed, wakeups);
         self.tell(load.event);
         self.outcome.busy.extend(load.busy);
-        if self.programs.iter().any(|app| self.sensors.quotas.has_moved(app.number, app.pid())) {
-            self.observe_quotas();
+        let moved = self.programs.iter().filter(|app| self.sensors.quotas.has_moved(app.number, app.pid()));
+        let moved: Vec<u64> = moved.map(|app| app.number).collect();
+        if !moved.is_empty() {
+            self.observe_quotas(moved);
         }
     }
 
@@ -245,8 +247,8 @@ impl Shell {
 
     /// One of the files of cgroups has been written, or may have been: reads all limits anew, and
     /// applies them.
-    fn observe_quotas(&mut self) {
-        for app in self.programs.numbers() {
+    fn observe_quotas(&mut self, apps: Vec<u64>) {
+        for app in apps {
             self.renew_allowed(app);
             self.settle();
         }

@@ -10,6 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
 
 use numaestro_host::rundir::RuntimeDir;
+use numaestro_policy::Random;
 
 use super::*;
 
@@ -18,22 +19,6 @@ mod model;
 use model::{Killed, Model, Process};
 
 const STEPS: u64 = 40;
-
-/// Small random numbers (xorshift, Marsaglia 2003).
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) % sides
-    }
-
-    fn one<T: Copy>(&mut self, of: &[T]) -> Option<T> {
-        (!of.is_empty()).then(|| of[self.roll(of.len() as u64) as usize])
-    }
-}
 
 /// Something that a manager could do wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,7 +40,7 @@ struct Saved {
 
 struct Story {
     kernel: Model,
-    dice: Dice,
+    dice: Random,
     dir: RuntimeDir,
     fault: Fault,
     trees: Trees,
@@ -63,6 +48,8 @@ struct Story {
     apps: BTreeMap<u64, u32>,
     next: u64,
     saved: Option<Saved>,
+    /// The first process that has left and was not given its own mask at once.
+    narrow: Option<Process>,
     wakeups: Wakeups,
 }
 
@@ -83,10 +70,10 @@ impl Story {
     fn new(seed: u64, fault: Fault, root: &Path) -> Self {
         let kernel = Model::default();
         let dir = RuntimeDir::open(root.join(seed.to_string())).unwrap();
-        let dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+        let dice = Random::new(seed);
         let trees = Trees::on(Rc::new(kernel.clone()), dir.attach_socket());
         let (apps, wakeups) = (BTreeMap::new(), Wakeups::new().unwrap());
-        let mut story = Self { kernel, dice, dir, fault, trees, apps, next: 1, saved: None, wakeups };
+        let mut story = Self { kernel, dice, dir, fault, trees, apps, next: 1, saved: None, narrow: None, wakeups };
         story.note();
         story
     }
@@ -124,8 +111,12 @@ impl Story {
 
     /// A share: of one or two processors.
     fn share(&mut self) -> CpuSet {
-        let first = self.dice.roll(7) as u32;
-        (first..=first + self.dice.roll(2) as u32).collect()
+        let first = self.dice.below(7);
+        (first..=first + self.dice.below(2)).collect()
+    }
+
+    fn one<T: Copy>(&mut self, of: &[T]) -> Option<T> {
+        (!of.is_empty()).then(|| of[self.dice.below(of.len() as u32) as usize])
     }
 
     fn let_go(&mut self, app: u64) {
@@ -134,9 +125,11 @@ impl Story {
     }
 
     fn leave(&mut self, app: u64) {
-        self.apps.remove(&app);
+        let gone = self.apps.remove(&app);
         let roots: BTreeSet<u32> = self.apps.values().copied().collect();
         self.trees.leave(app, &|pid| roots.contains(&pid), &mut self.wakeups);
+        let gone = gone.and_then(|pid| self.kernel.with(pid, |process| process.clone()));
+        self.narrow = self.narrow.take().or(gone.filter(Process::is_narrow));
     }
 
     /// The processor time of `run` has come, or it waits for that.
@@ -145,7 +138,7 @@ impl Story {
         self.place(app, &share);
         self.save();
         let Some(pid) = self.apps.get(&app).copied() else { return };
-        if self.dice.roll(2) == 0 {
+        if self.dice.below(2) == 0 {
             self.kernel.with(pid, |process| {
                 process.waits = false;
                 process.environment = Some(process.own.clone());
@@ -157,7 +150,7 @@ impl Story {
     fn ask(&mut self, pid: u32, own: CpuSet) {
         let former = self.apps.iter().find(|(_, root)| **root == pid).map(|(app, _)| *app);
         if let Some(former) = former {
-            if self.dice.roll(2) == 0 {
+            if self.dice.below(2) == 0 {
                 return self.answer(former);
             }
             self.leave(former);
@@ -170,9 +163,9 @@ impl Story {
         let apps: Vec<u64> = self.apps.keys().copied().collect();
         let programs: Vec<u32> =
             self.kernel.pids().into_iter().filter(|pid| self.kernel.with(*pid, |p| !p.waits) == Some(true)).collect();
-        match self.dice.roll(9) {
+        match self.dice.below(9) {
             0 | 1 => {
-                let own = if self.dice.roll(4) == 0 { set("0-5") } else { usable() };
+                let own = if self.dice.below(4) == 0 { set("0-5") } else { usable() };
                 let process =
                     Process { parent: 1, mask: own.clone(), own: own.clone(), environment: None, waits: true };
                 let pid = self.kernel.add(process);
@@ -186,24 +179,24 @@ impl Story {
                 }
             }
             4 => {
-                if let Some(app) = self.dice.one(&apps) {
+                if let Some(app) = self.one(&apps) {
                     self.answer(app);
                 }
             }
             5 => {
-                if let Some(pid) = self.dice.one(&programs) {
+                if let Some(pid) = self.one(&programs) {
                     let child = self.kernel.with(pid, |maker| Process { parent: pid, ..maker.clone() }).unwrap();
                     self.kernel.add(child);
                 }
             }
             6 => {
-                if let Some(app) = self.dice.one(&apps) {
+                if let Some(app) = self.one(&apps) {
                     self.leave(app);
                 }
             }
             7 => {
                 // A program ends, and leaves what it has started.
-                if let Some(pid) = self.dice.one(&programs) {
+                if let Some(pid) = self.one(&programs) {
                     self.kernel.0.borrow_mut().processes.remove(&pid);
                     for process in self.kernel.0.borrow_mut().processes.values_mut().filter(|p| p.parent == pid) {
                         process.parent = 1;
@@ -236,7 +229,7 @@ impl Story {
             let waits = self.kernel.with(pid, |process| process.waits.then(|| process.own.clone()));
             let Some(own) = waits.flatten() else { continue };
             // Most have gone back before the next manager is there.
-            if self.dice.roll(4) > 0 || !self.apps.values().any(|root| *root == pid) {
+            if self.dice.below(4) > 0 || !self.apps.values().any(|root| *root == pid) {
                 self.kernel.with(pid, |process| process.mask = own.clone());
             }
             self.ask(pid, own);
@@ -255,15 +248,15 @@ impl Story {
     }
 
     /// The first process that nobody manages and that is not on its own mask.
-    fn narrow(&self) -> Option<Process> {
-        self.kernel.0.borrow().processes.values().find(|process| process.mask != process.own).cloned()
+    fn left_narrow(&self) -> Option<Process> {
+        self.kernel.0.borrow().processes.values().find(|process| process.is_narrow()).cloned()
     }
 
     /// Tells the story; gives the process that breaks the invariant.
     fn tell(mut self) -> Option<Process> {
-        for _ in 0..self.dice.roll(3) {
-            let moves = self.dice.roll(30);
-            self.kernel.0.borrow_mut().moves = Some(moves);
+        for _ in 0..self.dice.below(3) {
+            let moves = self.dice.below(30);
+            self.kernel.0.borrow_mut().moves = Some(u64::from(moves));
             let told = catch_unwind(AssertUnwindSafe(|| (0..STEPS).for_each(|_| self.step())));
             if let Err(cause) = told
                 && !cause.is::<Killed>()
@@ -274,7 +267,7 @@ impl Story {
         }
         (0..5).for_each(|_| self.step());
         self.stop();
-        self.narrow()
+        self.narrow.take().or_else(|| self.left_narrow())
     }
 }
 

@@ -26,6 +26,12 @@ pub(super) struct Process {
     pub(super) waits: bool,
 }
 
+impl Process {
+    pub(super) fn is_narrow(&self) -> bool {
+        self.mask != self.own
+    }
+}
+
 /// What is there, whoever manages.
 #[derive(Debug, Default)]
 pub(super) struct World {
