@@ -1,21 +1,26 @@
-//! The manager's guard: a copy of its process that sleeps until the manager ends, and gives back
-//! the affinities that a killed one owes.
+//! The manager's guard: a copy of its process that stops programs for it, sleeps otherwise until
+//! the manager ends, and gives back the affinities that a killed one owes.
+//!
+//! It stops programs because a manager may be frozen (`SIGSTOP`, a debugger): the guard misses the
+//! signs of life then, and lets everything go.
 //!
 //! Programs with a page notice by themselves that their manager is gone. A program without one (a
 //! shell, Python, Go, a static binary) has nobody inside: it would keep an affinity of ours for
 //! ever. So the manager makes a copy of itself before it does anything else. The copy holds the
-//! reading end of a pipe and nothing more, and costs nothing while it sleeps. When the pipe ends,
+//! other end of a socket and nothing more, and costs nothing while it sleeps. When the socket ends,
 //! the state file lists the affinities that are owed: an orderly end removes it. First the guard
 //! waits, because another manager may be on its way and take over; then it gives every affinity
 //! back, as an orderly end does, and leaves the file to the next manager. Where the guard was
 //! killed too (`killall -9`), the next manager or `numaestro stop` pays.
 
-use std::io::{PipeReader, PipeWriter, Read, Write};
+use std::io::Write;
+use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use numaestro_abi::control::Whole;
 use numaestro_host::detach;
 use numaestro_host::rundir::RuntimeDir;
+use numaestro_host::stop::{self, Remote};
 use tracing::{info, warn};
 
 use crate::config::Config;
@@ -30,42 +35,25 @@ use crate::whole::Debts;
 const GRACE: Duration = Duration::from_secs(3);
 /// Most time for which the guard tries affinities that it cannot give back at once.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// The manager lives and has the directory.
-const ARMED: u8 = b'a';
-
-/// The manager's end of the pipe: it ends with the manager.
-#[derive(Debug)]
-pub(crate) struct Guard {
-    pipe: PipeWriter,
-}
-
-impl Guard {
-    /// Makes the copy. To be called before the manager has threads. Without one, a manager that is
-    /// killed is followed up by the next one only.
-    pub(crate) fn start(config: &Config) -> Option<Self> {
-        let dir = crate::service::directory(config).ok()?;
-        match detach::fork_watcher(c"numaestro-guard", move |pipe| watch(&dir, pipe)) {
-            Ok(pipe) => Some(Self { pipe }),
-            Err(cause) => {
-                warn!("nobody will look after programs if this manager is killed: {cause}");
-                None
-            }
+/// Makes the copy. To be called before the manager has threads. Without one no program can be
+/// stopped, and a manager that is killed is followed up by the next one only.
+pub(crate) fn start(config: &Config) -> Option<Remote> {
+    let dir = crate::service::directory(config).ok()?;
+    match detach::fork_watcher(c"numaestro-guard", move |socket| watch(&dir, socket)) {
+        Ok(guard) => Some(Remote::new(guard)),
+        Err(cause) => {
+            warn!("nobody will stop programs, or look after them if this manager is killed: {cause}");
+            None
         }
-    }
-
-    /// From here on there may be something to pay.
-    pub(crate) fn arm(&mut self) {
-        let _ = self.pipe.write_all(&[ARMED]);
     }
 }
 
 /// The life of the copy.
-fn watch(dir: &RuntimeDir, mut pipe: PipeReader) {
-    let mut said = Vec::new();
-    let _ = pipe.read_to_end(&mut said);
-    if !said.contains(&ARMED) || !dir.file(STATE_FILE).exists() {
+fn watch(dir: &RuntimeDir, socket: OwnedFd) {
+    if !stop::serve(&socket) || !dir.file(STATE_FILE).exists() {
         return;
     }
+    drop(socket);
     std::thread::sleep(GRACE);
     if let Ok(Left::Paid(whole)) = pay_for_former(dir) {
         let _ = record(dir, &whole);

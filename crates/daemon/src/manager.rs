@@ -7,6 +7,7 @@ use std::rc::Rc;
 use anyhow::Result;
 use numaestro_engine::Event;
 use numaestro_host::poll::{Interest, Order, Ready, StopSignals};
+use numaestro_host::stop::Remote;
 use numaestro_host::{limits, listen, monotonic_ns};
 
 use crate::config::Config;
@@ -24,14 +25,15 @@ pub(crate) struct Manager {
 
 impl Manager {
     /// Takes the directory, opens the sockets, takes over the applications that a former manager
-    /// left. `None` if another manager lives there.
-    pub(crate) fn new(config: Config) -> Result<Option<Self>> {
+    /// left. `None` if another manager lives there. `guard`: the process that stops programs.
+    pub(crate) fn new(config: Config, mut guard: Option<Remote>) -> Result<Option<Self>> {
         config.validate()?;
         let inherited = listen::inherited();
         let Some(directory) = Directory::take(&config)? else { return Ok(None) };
+        guard.iter_mut().for_each(Remote::arm);
         limits::raise_descriptors();
         let config = Rc::new(config);
-        let mut shell = Shell::new(config.clone(), directory.attach_socket())?;
+        let mut shell = Shell::new(config.clone(), directory.attach_socket(), guard)?;
         let signals = StopSignals::block()?;
         shell.wakeups().watch(&signals, token::SIGNAL, Interest::Read)?;
         let front = Front::new(config, directory, inherited, &mut shell)?;

@@ -23,6 +23,7 @@ use anyhow::Result;
 use numaestro_abi::control::Reply;
 use numaestro_contract::{Course, Next, Observation};
 use numaestro_engine::{Action, Event};
+use numaestro_host::stop::Remote;
 use numaestro_host::{monotonic_ns, procfs};
 use numaestro_topology::CpuSet;
 use tracing::warn;
@@ -83,16 +84,17 @@ pub(crate) struct Shell {
 }
 
 impl Shell {
-    /// A shell without applications. `attach`: the socket that programs come to.
-    pub(crate) fn new(config: Rc<Config>, attach: PathBuf) -> Result<Self> {
+    /// A shell without applications. `attach`: the socket that programs come to. `guard`: the
+    /// process that stops programs.
+    pub(crate) fn new(config: Rc<Config>, attach: PathBuf, guard: Option<Remote>) -> Result<Self> {
         let site = Site::read(&config, CpuSet::default())?;
-        Self::on(config, site, attach)
+        Self::on(config, site, attach, guard)
     }
 
     /// The same on this machine.
-    fn on(config: Rc<Config>, site: Site, attach: PathBuf) -> Result<Self> {
+    fn on(config: Rc<Config>, site: Site, attach: PathBuf, guard: Option<Remote>) -> Result<Self> {
         let cpusets = Cpusets::open(&config)?;
-        let actuators = Actuators::new(&config, attach, cpusets);
+        let actuators = Actuators::new(&config, attach, cpusets, guard);
         let engine = ContainedEngine::new(&config, &site.machine, actuators.stops.works().is_ok())?;
         let wakeups = Wakeups::new()?;
         let sensors = Sensors::new(&config, &wakeups);

@@ -17,7 +17,7 @@ use numaestro_host::socket::{self, Sort};
 
 use crate::Config;
 use crate::front::Ending;
-use crate::guard::Guard;
+use crate::guard;
 use crate::manager::Manager;
 use crate::state::LOG_FILE;
 
@@ -171,15 +171,12 @@ pub fn main_loop(config: Config) -> Result<End> {
     if waited_for {
         trim_log(&config);
     }
-    let mut guard = Guard::start(&config);
-    let Some(mut manager) = Manager::new(config)? else {
+    let guard = guard::start(&config);
+    let Some(mut manager) = Manager::new(config, guard)? else {
         tracing::info!("another manager has this directory");
         return Ok(End::Taken);
     };
     let place = manager.place().to_owned();
-    if let Some(guard) = &mut guard {
-        guard.arm();
-    }
     if waited_for {
         let mut out = std::io::stdout();
         let _ = out.write_all(b"ready\n").and_then(|()| out.flush());

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use numaestro_abi::control::{Options, ProcessorTime};
 use numaestro_host::poll::Interest;
-use numaestro_host::rundir::{DirLock, LOCK, RuntimeDir};
+use numaestro_host::rundir::{DirLock, LOCK, RuntimeDir, SILENT_FILE};
 use numaestro_host::watch::Watch;
 use numaestro_topology::CpuSet;
 use serde::{Deserialize, Serialize};
@@ -288,7 +288,7 @@ impl Directory {
         }
         let sockets = [self.dir.attach_socket(), self.dir.control_socket()];
         let mut gone: Vec<PathBuf> = sockets.into_iter().filter(|_| !sockets_stay).collect();
-        gone.extend([STATE_FILE, NOTES_FILE].map(|name| self.dir.file(name)));
+        gone.extend([STATE_FILE, NOTES_FILE, SILENT_FILE].map(|name| self.dir.file(name)));
         let log = self.dir.file(LOG_FILE);
         gone.extend(std::fs::metadata(&log).is_ok_and(|found| found.len() == 0).then_some(log));
         if nobody {

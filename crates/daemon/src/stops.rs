@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use numaestro_engine::Event;
-use numaestro_host::stop::{self, Group, News, Outcome, Rung, Stopper};
+use numaestro_host::stop::{self, Group, News, Outcome, Remote, Rung};
 use numaestro_host::{monotonic_ns, procfs};
 use numaestro_policy::AppId;
 use tracing::{info, warn};
@@ -43,17 +43,15 @@ pub(crate) struct Stops {
     rung: Rung,
     /// Programs of several users are managed: a process with another user's rights is left alone.
     system: bool,
-    /// There from the first stop on.
-    stopper: Option<Stopper>,
+    /// The guard, which has the stopper.
+    stopper: Option<Remote>,
     turns: BTreeMap<u64, Turn>,
-    /// The stopper has not been woken for all that are to go on.
-    resumed: bool,
 }
 
 impl Stops {
     /// Tries whether programs can be stopped here.
-    pub(crate) fn new(system: bool) -> Self {
-        Self { rung: stop::rung(), system, stopper: None, turns: BTreeMap::new(), resumed: false }
+    pub(crate) fn new(system: bool, stopper: Option<Remote>) -> Self {
+        Self { rung: stop::rung(), system, stopper, turns: BTreeMap::new() }
     }
 
     /// Says whether programs can be stopped here; `Err`: the obstacle.
@@ -99,7 +97,7 @@ impl Stops {
     /// Nothing of those that were to be stopped runs when this returns, or it soon does not; unless
     /// it cannot be stopped.
     pub(crate) fn settle(&mut self) -> Vec<Event> {
-        let outcomes = self.stopper.as_ref().map(Stopper::outcomes).unwrap_or_default();
+        let outcomes = self.stopper.as_mut().map(Remote::outcomes).unwrap_or_default();
         let mut events = Vec::new();
         for (app, outcome) in outcomes {
             if let Outcome::Unstoppable(reason) = outcome {
@@ -110,14 +108,14 @@ impl Stops {
     }
 
     /// The stopper, for this process.
-    fn stopper_of(&mut self, root: u32) -> Result<&Stopper, String> {
+    fn stopper_of(&mut self, root: u32) -> Result<&mut Remote, String> {
         if self.system && procfs::has_other_rights(root) {
             return Err("it runs with another user's rights".to_owned());
         }
-        if self.stopper.is_none() {
-            self.stopper = Stopper::start().inspect_err(|cause| warn!("programs cannot be stopped: {cause}")).ok();
+        if root == std::process::id() {
+            return Err("it is the manager itself".to_owned());
         }
-        self.stopper.as_ref().ok_or_else(|| "the thread that stops programs cannot be started".to_owned())
+        self.stopper.as_mut().ok_or_else(|| "the process that stops programs could not be started".to_owned())
     }
 
     fn cannot_be_stopped(&mut self, app: u64, reason: String) -> Option<Event> {
@@ -129,27 +127,11 @@ impl Stops {
         Some(Event::Unstoppable { app: AppId(app) })
     }
 
-    /// It runs: it continues, the engine begins anew, or it has gone.
+    /// It runs: it continues, the engine begins anew, or it has gone. It may be still for a moment.
     pub(crate) fn resume(&mut self, app: u64) {
         self.turns.remove(&app);
-        if let Some(stopper) = &self.stopper {
+        if let Some(stopper) = &mut self.stopper {
             stopper.resume(app);
-        }
-    }
-
-    /// The same; it may be still until [`Self::go`].
-    pub(crate) fn resume_soon(&mut self, app: u64) {
-        self.turns.remove(&app);
-        if let Some(stopper) = &self.stopper {
-            stopper.resume_soon(app);
-            self.resumed = true;
-        }
-    }
-
-    /// All that were to go on soon go on.
-    pub(crate) fn go(&mut self) {
-        if let Some(stopper) = self.stopper.as_ref().filter(|_| std::mem::take(&mut self.resumed)) {
-            stopper.go();
         }
     }
 
@@ -168,7 +150,7 @@ impl Stops {
     /// Renews the lease of the stopper.
     pub(crate) fn look(&mut self) -> Report {
         let mut report = Report::default();
-        for news in self.stopper.as_ref().map(Stopper::renew).unwrap_or_default() {
+        for news in self.stopper.as_mut().map(Remote::renew).unwrap_or_default() {
             match news {
                 News::Unstoppable(app, reason) => report.events.extend(self.cannot_be_stopped(app, reason)),
                 News::Lapsed => {
@@ -202,6 +184,6 @@ impl Stops {
 
     /// Everything runs again.
     pub(crate) fn end(&mut self) {
-        self.stopper = None;
+        self.stopper.iter_mut().for_each(Remote::resume_all);
     }
 }

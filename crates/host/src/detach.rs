@@ -1,11 +1,14 @@
 //! Starts a program that outlives us and is a child of init: `run` becomes another program, which
-//! would otherwise find a stranger among its children. Also starts a copy of this process that
-//! watches over it, likewise a child of init.
+//! would otherwise find a stranger among its children. Also makes a copy of this process that
+//! watches over it.
 
 use std::fs::File;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
+
+use rustix::net::{AddressFamily, SocketFlags, SocketType};
+use rustix::process::{Pid, Signal};
 
 use crate::error::{self, HostError};
 
@@ -39,57 +42,63 @@ pub fn spawn_detached(mut command: Command, log: File) -> Result<std::io::PipeRe
     Ok(reader)
 }
 
-/// Makes a copy of this process, in a session of its own and a child of init, which does `work` and
-/// ends. It is deaf to the signals that end programs, and holds no descriptor but the reading end
-/// of a pipe that it is given. Returns the writing end: the copy sees its end when this process
-/// ends, however it ends.
+/// A copy of this process ([`fork_watcher`]), its child.
+#[derive(Debug)]
+pub struct Watcher {
+    process: Pid,
+}
+
+impl Watcher {
+    /// Ends it at once.
+    pub fn kill(&self) {
+        // A child that nobody has waited for keeps its number.
+        let _ = rustix::process::kill_process(self.process, Signal::KILL);
+    }
+}
+
+/// Makes a copy of this process, its child in a session of its own, which does `work` and ends. It
+/// is deaf to the signals that end programs, and holds no descriptor but one end of a pair of
+/// sockets that keep the bounds of messages. Returns the other end: the copy sees its end when this
+/// process ends, however it ends.
+///
+/// A child, because a program that lets a process stop it lets that one's children do so too
+/// (Yama).
 ///
 /// To be called while this process has one thread that works: locks that other threads held would
 /// be held in the copy for ever.
-pub fn fork_watcher(
-    name: &std::ffi::CStr,
-    work: impl FnOnce(std::io::PipeReader),
-) -> Result<std::io::PipeWriter, HostError> {
-    let (reader, writer) = std::io::pipe().map_err(error::call("make a pipe"))?;
+pub fn fork_watcher(name: &std::ffi::CStr, work: impl FnOnce(OwnedFd)) -> Result<(OwnedFd, Watcher), HostError> {
+    let (kind, flags) = (SocketType::SEQPACKET, SocketFlags::CLOEXEC);
+    let (theirs, ours) = rustix::net::socketpair(AddressFamily::UNIX, kind, flags, None)
+        .map_err(error::call("make a pair of sockets"))?;
     // SAFETY: the copy has one thread, the caller promises that nobody else was in the middle of
     // something.
     match unsafe { libc::fork() } {
         -1 => Err(error::call("start a watcher")(std::io::Error::last_os_error())),
         0 => {
-            // SAFETY: setsid, fork and _exit take no pointers.
-            unsafe {
-                libc::setsid();
-                if libc::fork() != 0 {
-                    libc::_exit(0);
-                }
-            }
-            settle_watcher(name, &reader);
-            // The writing end is closed already, as everything else: dropping it would close
-            // somebody else's number.
-            std::mem::forget(writer);
+            settle_watcher(name, &theirs);
+            // Our end is closed already, as everything else: dropping it would close somebody
+            // else's number.
+            std::mem::forget(ours);
             // A panic must not go on in the copy as if it were the original.
-            let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work(reader)));
+            let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work(theirs)));
             // SAFETY: it takes no pointer, and does not come back.
             unsafe { libc::_exit(0) }
         }
         child => {
-            let mut status = 0;
-            // SAFETY: `status` is valid for writing. The child in between has ended already, or
-            // does at once.
-            while unsafe { libc::waitpid(child, &raw mut status, 0) } < 0
-                && std::io::Error::last_os_error().kind() == std::io::ErrorKind::Interrupted
-            {}
-            Ok(writer)
+            let process =
+                Pid::from_raw(child).ok_or(rustix::io::Errno::SRCH).map_err(error::call("start a watcher"))?;
+            Ok((ours, Watcher { process }))
         }
     }
 }
 
 /// Name, signals and descriptors of the copy.
-fn settle_watcher(name: &std::ffi::CStr, reader: &std::io::PipeReader) {
-    let keep = reader.as_raw_fd().cast_unsigned();
+fn settle_watcher(name: &std::ffi::CStr, socket: &OwnedFd) {
+    let keep = socket.as_raw_fd().cast_unsigned();
     // SAFETY: `name` and the path are C strings, and the descriptors that are closed belong to
     // nobody in this process.
     unsafe {
+        libc::setsid();
         libc::prctl(libc::PR_SET_NAME, name.as_ptr());
         for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT, libc::SIGPIPE] {
             libc::signal(signal, libc::SIG_IGN);
@@ -127,12 +136,12 @@ mod tests {
         // SAFETY: the child makes system calls and ends.
         match unsafe { libc::fork() } {
             0 => {
-                let watched = fork_watcher(c"watcher", |mut reader| {
+                let watched = fork_watcher(c"watcher", |socket| {
                     let mut text = String::new();
-                    let _ = reader.read_to_string(&mut text);
+                    let _ = File::from(socket).read_to_string(&mut text);
                     let _ = std::fs::write(path, text);
                 });
-                let _ = watched.map(|mut pipe| std::io::Write::write_all(&mut pipe, b"alive"));
+                let _ = watched.map(|(socket, _)| rustix::io::write(&socket, b"alive"));
                 // SAFETY: as above.
                 unsafe { libc::_exit(0) }
             }

@@ -21,6 +21,8 @@ const SOCKET_NAME_LONGEST: &str = "control";
 const SHARED: FlockOperation = FlockOperation::NonBlockingLockShared;
 /// The file that the one manager of a directory has locked.
 pub const LOCK: &str = "lock";
+/// The file that says which manager has not answered.
+pub const SILENT_FILE: &str = "silent";
 /// The directory of the manager of all users.
 const SYSTEM_PATH: &str = "/run/numaestro";
 

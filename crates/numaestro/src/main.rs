@@ -45,6 +45,7 @@ mod say;
 mod set;
 mod shell;
 mod shim;
+mod silence;
 mod sim;
 mod status;
 mod stop;

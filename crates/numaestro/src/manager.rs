@@ -2,6 +2,7 @@
 //! starts it.
 
 use crate::say;
+use crate::silence::{IMPATIENCE, Silence};
 use numaestro_abi::attach::Notice;
 use numaestro_abi::control::{AppName, AppWishes, NewWishes, RefusalKind, Reply, Request, Status, Whole};
 use numaestro_host::HostError;
@@ -48,12 +49,25 @@ impl Manager {
     /// The manager of `dir`, started if there is none.
     pub fn started(dir: &Path) -> anyhow::Result<Self> {
         match Self::reach(dir) {
-            Ok(mut manager) => match manager.send(&Request::Ping).and_then(|()| manager.line()) {
-                Ok(_) => return Ok(manager),
-                Err(error) if is_silence(&error) => return Err(lost(&error)),
-                // It is just ending; another one is started.
-                Err(_) => {}
-            },
+            Ok(mut manager) => {
+                let silence = Silence::of(dir, manager.stream.get_ref().as_fd());
+                if silence.as_ref().is_some_and(Silence::is_known) {
+                    manager.wait_at_most(IMPATIENCE);
+                }
+                match manager.send(&Request::Ping).and_then(|()| manager.line()) {
+                    Ok(_) => {
+                        silence.iter().for_each(Silence::forget);
+                        manager.wait_at_most(PATIENCE);
+                        return Ok(manager);
+                    }
+                    Err(error) if is_silence(&error) => {
+                        silence.iter().for_each(Silence::note);
+                        return Err(lost(&error));
+                    }
+                    // It is just ending; another one is started.
+                    Err(_) => {}
+                }
+            }
             Err(error) if is_absent(&error) => {}
             Err(error) => return Err(absent(dir, &error)),
         }

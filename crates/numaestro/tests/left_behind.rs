@@ -10,7 +10,7 @@ use rustix::process::Signal;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use support::crowd::{Crowd, field, is_run, numbers};
+use support::crowd::{Crowd, field, guards_of, is_run, numbers};
 use support::manager::{Manager, NUMAESTRO, alone};
 use support::programs::{any, builds, program};
 use support::{eventually, has, is_root, number, processors, turn};
@@ -159,7 +159,7 @@ fn stop_cleans_up_after_a_manager_that_was_killed() {
     crowd.add(&mut manager.run_command(["sh", "-c", "while :; do :; done"]));
     assert!(eventually(|| crowd.narrow().len() >= 3), "nobody was narrowed: {:#?}", manager.status());
     let pid = manager.pid();
-    let guards = guards_of(&manager);
+    let guards = guards_of(manager.dir());
     assert_eq!(guards.len(), 1, "one guard");
     Manager::signal(guards[0], Signal::KILL);
     Manager::signal(pid, Signal::KILL);
@@ -189,7 +189,7 @@ fn programs_with_the_shim_free_themselves() {
     // Team and helper thread of each.
     assert!(eventually(|| crowd.narrow().len() == 6), "nobody was narrowed: {:#?}", manager.status());
     let pid = manager.pid();
-    for guard in guards_of(&manager) {
+    for guard in guards_of(manager.dir()) {
         Manager::signal(guard, Signal::KILL);
     }
     Manager::signal(pid, Signal::KILL);
@@ -197,24 +197,12 @@ fn programs_with_the_shim_free_themselves() {
     expect_whole_after_growth(&crowd, &growing, "threads made after that");
 }
 
-/// The manager's copies, found by name and directory.
-fn guards_of(manager: &Manager) -> Vec<u32> {
-    let dir = manager.dir().to_str().expect("a plain path");
-    let guard = |process: &PathBuf| {
-        let name = fs::read_to_string(process.join("comm")).unwrap_or_default();
-        let line = fs::read(process.join("cmdline")).unwrap_or_default();
-        name.trim() == "numaestro-guard" && String::from_utf8_lossy(&line).contains(dir)
-    };
-    let all = numbers(Path::new("/proc")).into_iter().filter(guard);
-    all.filter_map(|process| process.file_name()?.to_str()?.parse().ok()).collect()
-}
-
 #[test]
 fn the_guard_ends_with_an_orderly_end() {
     let manager = Manager::started();
-    assert_eq!(guards_of(&manager).len(), 1);
+    assert_eq!(guards_of(manager.dir()).len(), 1);
     assert!(manager.command(["stop"]).output().expect("the command runs").status.success());
-    assert!(eventually(|| guards_of(&manager).is_empty()), "the guard stays");
+    assert!(eventually(|| guards_of(manager.dir()).is_empty()), "the guard stays");
 }
 
 /// A child that is born a moment before its `run` ends has never been seen by the manager.

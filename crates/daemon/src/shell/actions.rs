@@ -18,9 +18,8 @@ use crate::peer::LivePeer;
 use crate::rights::Refusal;
 
 impl Shell {
-    /// Carries out the actions of a decision in their order. Each word to the thread that stops
-    /// programs wakes it, so it hears of stops that follow each other at once, and of everybody who
-    /// goes on.
+    /// Carries out the actions of a decision in their order. Stops that follow each other are
+    /// waited for together.
     pub(super) fn carry_out_all(&mut self, actions: &mut Vec<Action>) {
         for action in actions.drain(..) {
             if !matches!(action, Action::Stop { .. }) {
@@ -29,7 +28,6 @@ impl Shell {
             self.carry_out(action);
         }
         self.await_stops();
-        self.actuators.stops.go();
     }
 
     /// Those that were to be stopped do not run any more.
@@ -223,7 +221,7 @@ impl Shell {
     fn go_on(&mut self, app: u64) {
         let Some(entry) = self.programs.get(app) else { return };
         self.actuators.keep_within_target(entry);
-        self.actuators.stops.resume_soon(app);
+        self.actuators.stops.resume(app);
         self.sensors.demands.resume(app, &mut self.wakeups);
     }
 

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use numaestro_host::stop::Group;
+use numaestro_host::stop::{Group, Remote};
 use numaestro_host::{HostError, affinity};
 use numaestro_topology::CpuSet;
 
@@ -36,12 +36,12 @@ fn content<'a>(app: &'a App, pages: &'a Pages) -> Content<'a> {
 }
 
 impl Actuators {
-    pub(super) fn new(config: &Config, attach: PathBuf, cpusets: Cpusets) -> Self {
+    pub(super) fn new(config: &Config, attach: PathBuf, cpusets: Cpusets, guard: Option<Remote>) -> Self {
         Self {
             shared_pages: SharedPages::default(),
             trees: Trees::new(attach),
             cpusets,
-            stops: Stops::new(config.system),
+            stops: Stops::new(config.system, guard),
             pages: Pages::new(config.memory.bytes_per_s()),
             jobservers: Jobservers::default(),
             denied: BTreeMap::new(),

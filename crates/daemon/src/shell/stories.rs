@@ -38,7 +38,8 @@ impl Played {
         let (machine, journal) = (engine.machine().clone(), Some(journal(root.path())));
         let config = Config { unmanaged: false, journal, journal_observations: true, ..Config::default() };
         let (usable, seen) = (machine.os_cpuset(machine.allowed()), CpuSet::default());
-        let mut shell = Shell::on(Rc::new(config), Site { machine, usable, seen }, root.path().join("attach")).unwrap();
+        let mut shell =
+            Shell::on(Rc::new(config), Site { machine, usable, seen }, root.path().join("attach"), None).unwrap();
         shell.engine.replace(engine);
         Self { shell, root, read: 0, own: VecDeque::new(), children: Vec::new() }
     }

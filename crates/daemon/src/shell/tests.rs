@@ -14,7 +14,7 @@ use crate::programs::Owner;
 fn shell(config: Config) -> (Shell, tempfile::TempDir) {
     let root = tempfile::tempdir().unwrap();
     let config = Config { unmanaged: false, ..config };
-    (Shell::new(Rc::new(config), root.path().join("attach")).unwrap(), root)
+    (Shell::new(Rc::new(config), root.path().join("attach"), None).unwrap(), root)
 }
 
 /// A program that has arrived, with this affinity.

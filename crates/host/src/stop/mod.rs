@@ -19,7 +19,8 @@
 //! returns a part (as after `SIGSTOP`).
 //!
 //! **One thread.** Only the thread that took a tracee may let it go, so one thread does it all
-//! (`worker.rs`); [`Stopper`] is its remote control. It has a lease: if nobody has spoken to it for
+//! (`worker.rs`); [`Stopper`] is its remote control, and [`Remote`] that of a stopper in another
+//! process. It has a lease: if nobody has spoken to it for
 //! [`LEASE_NS`], it lets everything go. A thread that is deep in the kernel (disk, `vfork`) stops
 //! by itself before its next instruction of its own; nobody waits for it ([`Stopped::late`]).
 //!
@@ -32,6 +33,7 @@
 
 mod calls;
 mod group;
+mod remote;
 mod rung;
 mod slice;
 mod socket_limits;
@@ -48,7 +50,9 @@ use std::time::Duration;
 
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::OwnedFd;
+use serde::{Deserialize, Serialize};
 
+pub use remote::{Remote, serve};
 pub use rung::{Rung, permit, rung};
 pub use slice::prefer_short;
 
@@ -68,7 +72,7 @@ const PATIENCE_NS: u64 = 30_000_000;
 const LOOK_AFTER: Duration = Duration::from_millis(2);
 
 /// Processes that are stopped together.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Group {
     /// The process.
     pub root: u32,
@@ -78,7 +82,7 @@ pub struct Group {
 }
 
 /// The result of [`Stopper::stop`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Stopped {
     /// Threads that do not run any more.
     pub threads: u32,
@@ -90,7 +94,7 @@ pub struct Stopped {
 }
 
 /// The outcome of an attempt to stop a group.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Outcome {
     /// It is stopped.
     Stopped(Stopped),
@@ -101,7 +105,7 @@ pub enum Outcome {
 }
 
 /// Something that happened since the stopper was last spoken to.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum News {
     /// A group could not be stopped, or turned out not to be stoppable after all (it started a
     /// program with other rights, say), and runs; the reason.

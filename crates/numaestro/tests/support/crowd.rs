@@ -45,6 +45,18 @@ pub fn numbers(dir: &Path) -> Vec<PathBuf> {
     all.filter(|entry| entry.file_name().as_encoded_bytes().iter().all(u8::is_ascii_digit)).map(|e| e.path()).collect()
 }
 
+/// The copies of a directory's manager, found by name and directory.
+pub fn guards_of(dir: &Path) -> Vec<u32> {
+    let dir = dir.to_str().expect("a plain path");
+    let guard = |process: &PathBuf| {
+        let name = fs::read_to_string(process.join("comm")).unwrap_or_default();
+        let line = fs::read(process.join("cmdline")).unwrap_or_default();
+        name.trim() == "numaestro-guard" && String::from_utf8_lossy(&line).contains(dir)
+    };
+    let all = numbers(Path::new("/proc")).into_iter().filter(guard);
+    all.filter_map(|process| process.file_name()?.to_str()?.parse().ok()).collect()
+}
+
 impl Crowd {
     pub fn new(name: &str) -> Self {
         Self { mark: format!("{name}-{}", std::process::id()), children: Vec::new() }
