@@ -49,7 +49,7 @@ build: packages
 	@$(MAKE) --no-print-directory binaries client kernels
 
 binaries:
-	$(CARGO) build --release -p numaestro
+	$(CARGO) build --release -p numaestro -p numaestro-manager
 
 examples:
 	$(CARGO) build --release -p numaestro --examples

@@ -139,7 +139,7 @@ put_at() {
 }
 put() { put_at "$1" "$2" "$prefix/$3"; }
 
-# The command, without its symbols and lines for debuggers; these are in a file of their own, which debuggers and backtraces find by the number of the
+# put_command FILE PLACE: without its symbols and lines for debuggers; these are in a file of their own, which debuggers and backtraces find by the number of the
 # build (below /usr by themselves). Without the tools for it the command stays as it is.
 put_command() {
     local build=
@@ -147,12 +147,12 @@ put_command() {
         build=$(LC_ALL=C readelf -n "$1" 2>/dev/null | sed -n 's/^ *Build ID: //p')
     fi
     if [ -z "$build" ]; then
-        put 755 "$1" bin/numaestro
+        put 755 "$1" "$2"
         return
     fi
     objcopy --only-keep-debug --compress-debug-sections "$1" "$scratch/${build:2}.debug"
-    objcopy --strip-unneeded --add-gnu-debuglink="$scratch/${build:2}.debug" "$1" "$scratch/numaestro"
-    put 755 "$scratch/numaestro" bin/numaestro
+    objcopy --strip-unneeded --add-gnu-debuglink="$scratch/${build:2}.debug" "$1" "$scratch/stripped"
+    put 755 "$scratch/stripped" "$2"
     put 644 "$scratch/${build:2}.debug" "lib/debug/.build-id/${build:0:2}/${build:2}.debug"
 }
 
@@ -178,10 +178,11 @@ put_units() {
 
 install_all() {
     local file
-    for file in "${COMMAND:-target/release/numaestro}" build/client/libnumaestro.so; do
+    local built=${COMMAND:-target/release/numaestro}
+    for file in "$built" "${built%/*}/numaestro-manager" build/client/libnumaestro.so; do
         [ -e "$file" ] || { echo "install: $file is missing: make build, then try again" >&2; exit 1; }
     done
-    local command=${COMMAND:-target/release/numaestro} version library scenario page path
+    local command=$built version library scenario page path
     [ -z "$destination" ] || mkdir -p "$destination"
     make_directory "$prefix" 2>/dev/null
     [ -w "$destination$prefix/" ] || {
@@ -196,7 +197,8 @@ install_all() {
         ! at_home || sed -n 's/^directory //p' "$list" | while read -r path; do note directory "$path"; done
     fi
     make_directory "$prefix/lib/numaestro"
-    put_command "$command"
+    put_command "$command" bin/numaestro
+    put_command "${command%/*}/numaestro-manager" lib/numaestro/numaestro-manager
     # Whatever was built to be preloaded.
     for library in build/client/libnumaestro_*.so; do put 755 "$library" "lib/numaestro/${library##*/}"; done
     put 755 packaging/systemd/after-stop lib/numaestro/after-stop

@@ -55,7 +55,7 @@ fi
 
 # What it runs with: the newest version of the C library that any of its files asks for (2.17, if it is linked as intended). Only the programs of the demo need a
 # runtime of OpenMP.
-programs=$(find "$root/usr/bin" "$root/usr/lib" -type f \( -name numaestro -o -name '*.so' -o -name '*.so.*' \))
+programs=$(find "$root/usr/bin" "$root/usr/lib" -type f \( -name numaestro -o -name numaestro-manager -o -name '*.so' -o -name '*.so.*' \))
 libc=$(for file in $programs; do LC_ALL=C objdump -p "$file"; done | sed -n 's/.*GLIBC_\([0-9][0-9.]*\).*/\1/p' | sort -V | tail -n 1)
 gcc=$(for file in $programs; do LC_ALL=C objdump -p "$file"; done | grep -c 'NEEDED *libgcc_s' || true)
 

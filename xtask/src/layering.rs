@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::finding::Finding;
 
 /// Crate, and the crates of this workspace it may use.
-const ARROWS: [(&str, &[&str]); 16] = [
+const ARROWS: [(&str, &[&str]); 18] = [
     ("numaestro-quantity", &[]),
     ("numaestro-topology", &["numaestro-quantity"]),
     ("numaestro-policy", &["numaestro-quantity", "numaestro-topology"]),
@@ -42,6 +42,8 @@ const ARROWS: [(&str, &[&str]); 16] = [
             "numaestro-topology",
         ],
     ),
+    ("numaestro-say", &["numaestro-host"]),
+    ("numaestro-manager", &["numaestro-abi", "numaestro-daemon", "numaestro-host", "numaestro-say", "numaestro-skip"]),
     (
         "numaestro",
         &[
@@ -49,9 +51,11 @@ const ARROWS: [(&str, &[&str]); 16] = [
             "numaestro-daemon",
             "numaestro-engine",
             "numaestro-host",
+            "numaestro-manager",
             "numaestro-quantity",
             "numaestro-recording",
             "numaestro-repro",
+            "numaestro-say",
             "numaestro-sim",
             "numaestro-skip",
             "numaestro-topology",

@@ -121,7 +121,7 @@ impl Front {
         if !shell.programs().is_empty() {
             front.save(shell);
         }
-        front.metrics.configure(&front.config.metrics, shell.wakeups());
+        front.configure_metrics(shell);
         shell.start_sensing();
         front.start_rules(shell);
         front.deliver(shell);

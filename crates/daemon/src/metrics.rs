@@ -1,5 +1,6 @@
 //! `[metrics]`: an OpenMetrics page over HTTP, on loopback or a Unix socket, served by the
-//! manager's one thread.
+//! manager's one thread. The system's manager, which is root, serves it at a Unix socket only: a
+//! process without rights passes it on to the network.
 //!
 //! A scraper costs at most one page and [`PATIENCE_NS`]: a scraper that has not sent a whole
 //! request or taken the whole answer by then is cut off. If more than [`PEERS_MAX`] come at once,
@@ -20,7 +21,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use numaestro_host::monotonic_ns;
 use numaestro_host::poll::{Interest, Ready};
-use tracing::warn;
+use tracing::{info, warn};
 
 use crate::config::{Metrics as Settings, Place};
 use crate::wakeups::{Due, Wakeups, token};
@@ -172,8 +173,12 @@ pub(crate) struct Endpoint {
 impl Endpoint {
     /// Opens the endpoint that the configuration asks for, closes one that it does not ask for any
     /// more, and leaves alone one that stays. The manager goes on if the endpoint cannot be opened.
-    pub(crate) fn configure(&mut self, settings: &Settings, wakeups: &mut Wakeups) {
-        let wanted = settings.place().and_then(Result::ok);
+    /// `socket`: where it is instead of a place in the network, if that is not for this manager.
+    pub(crate) fn configure(&mut self, settings: &Settings, socket: Option<PathBuf>, wakeups: &mut Wakeups) {
+        let wanted = settings.place().and_then(Result::ok).map(|place| match (place, socket) {
+            (Place::Tcp(_), Some(socket)) => Place::Unix(socket),
+            (place, _) => place,
+        });
         if wanted == self.place && wanted.is_some() == self.listener.is_some() {
             return;
         }
@@ -183,6 +188,7 @@ impl Endpoint {
         let Some(place) = wanted else { return };
         match Listener::open(&place) {
             Ok(listener) => {
+                info!("metrics are at {place}");
                 self.accepting = wakeups.watch(&listener, token::METRICS, Interest::Read).is_ok();
                 (self.listener, self.place) = (Some(listener), Some(place));
             }

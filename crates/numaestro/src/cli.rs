@@ -175,7 +175,7 @@ pub enum Command {
     /// End the manager in an orderly way: every affinity is restored.
     Stop,
     /// Be the manager (normally started by `run` itself).
-    Daemon(DaemonArgs),
+    Daemon(numaestro_manager::Args),
     /// Print the completions for a shell.
     #[command(
         after_help = "Example: numaestro completions bash > ~/.local/share/bash-completion/completions/numaestro"
@@ -276,55 +276,4 @@ pub struct TopoArgs {
     /// Draw the machine whose /sys was recorded below this directory.
     #[arg(long, value_name = "DIR", group = "source")]
     pub sysfs_root: Option<PathBuf>,
-}
-
-/// `numaestro daemon`.
-#[derive(Debug, Args)]
-#[command(after_help = "Examples: numaestro daemon --policy share=dss --journal run.journal\n          \
-                  numaestro daemon --reserved 0 --idle-exit 0\n          \
-                  numaestro daemon --system --check-config -v\n\n\
-                  Settings come from $XDG_CONFIG_HOME/numaestro/config.toml and the *.toml in config.d beside it, with --system from the \
-                  same names below /etc/numaestro, or from --config FILE alone; options win. `numaestro stop` or SIGTERM ends it in order.")]
-#[allow(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
-pub struct DaemonArgs {
-    /// Be the manager of all users of this machine. Needs root.
-    #[arg(long)]
-    pub system: bool,
-    /// Read the settings from this file only.
-    #[arg(long, value_name = "FILE")]
-    pub config: Option<PathBuf>,
-    /// Only check the settings: say `ok`, or what is wrong where. With -v also what they come to,
-    /// and from which file.
-    #[arg(long)]
-    pub check_config: bool,
-    /// With --check-config: what the settings come to, for programs.
-    #[arg(long, requires = "check_config")]
-    pub json: bool,
-    /// End after this many seconds without an application; 0 = never.
-    #[arg(long, value_name = "SECONDS")]
-    pub idle_exit: Option<u32>,
-    /// The policy to begin with.
-    #[arg(long, value_name = "POLICY")]
-    pub policy: Option<String>,
-    /// Processors to manage, as a Linux list; default: all it may use.
-    #[arg(long, value_name = "LIST")]
-    pub cpus: Option<String>,
-    /// Processors never given out, as a Linux list.
-    #[arg(long, value_name = "LIST")]
-    pub reserved: Option<String>,
-    /// Milliseconds a program has to vacate processors before it is folded from outside.
-    #[arg(long, value_name = "MS")]
-    pub grace_ms: Option<u32>,
-    /// Record every event and decision here.
-    #[arg(long, value_name = "FILE")]
-    pub journal: Option<PathBuf>,
-    /// Seed of the policy's random choices.
-    #[arg(long, value_name = "N")]
-    pub seed: Option<u64>,
-    /// Do not look for load that is not managed.
-    #[arg(long)]
-    pub ignore_unmanaged: bool,
-    /// For tests: believe the transaction rates in this file or pipe, one JSON object a line.
-    #[arg(long, value_name = "FILE", hide = true)]
-    pub inject_rates: Option<PathBuf>,
 }

@@ -15,7 +15,6 @@ mod cli;
 mod colours;
 mod columns;
 mod command_line;
-mod daemon;
 mod dashboard;
 mod demo;
 mod doctor;
@@ -41,7 +40,6 @@ mod record;
 mod reload;
 mod repro;
 mod run;
-mod say;
 mod set;
 mod shell;
 mod shim;
@@ -58,6 +56,7 @@ mod what_if;
 use clap::Parser;
 use cli::{Cli, Command};
 use numaestro_host::descriptors;
+use numaestro_say as say;
 use std::ffi::OsString;
 #[cfg(not(test))]
 use std::ffi::{c_char, c_int};
@@ -127,7 +126,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<u8> {
         Command::Topo(args) => topo::topo(&args),
         Command::Reload(args) => reload::reload(dir, &args),
         Command::Stop => stop::stop(dir),
-        Command::Daemon(args) => daemon::daemon(dir, &args, cli.verbose),
+        Command::Daemon(args) => numaestro_manager::daemon(dir, &args, cli.verbose),
         Command::Completions { shell } => pages::completions(shell),
         Command::Man { into } => pages::manual(into.as_deref()),
     }

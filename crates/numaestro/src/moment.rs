@@ -6,6 +6,11 @@ use numaestro_quantity::DURATION;
 use numaestro_recording::Stamp;
 use time::{Date, Month, OffsetDateTime, Time, UtcOffset};
 
+/// The time zone of the person who reads; UTC where the system does not say it.
+pub fn local_offset() -> UtcOffset {
+    UtcOffset::current_local_offset().unwrap_or(UtcOffset::UTC)
+}
+
 /// A moment of a journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moment {

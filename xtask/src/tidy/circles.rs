@@ -12,12 +12,13 @@ use crate::finding::Finding;
 use crate::sources::Source;
 
 /// Crates that the check looks at; `nanothreads` still has circles.
-const CRATES: [&str; 13] = [
+const CRATES: [&str; 14] = [
     "crates/abi/src/",
     "crates/contract/src/",
     "crates/daemon/src/",
     "crates/engine/src/",
     "crates/host/src/",
+    "crates/manager/src/",
     "crates/numaestro/src/",
     "crates/policy/src/",
     "crates/quantity/src/",

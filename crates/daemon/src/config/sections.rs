@@ -141,7 +141,7 @@ pub struct Rule {
 #[serde(default, deny_unknown_fields)]
 pub struct Metrics {
     /// `127.0.0.1:9464` or `[::1]:9464` (loopback only), or the absolute path of a socket; absent:
-    /// none.
+    /// none. The system's manager has a socket `metrics` in its directory instead of an address.
     pub listen: Option<String>,
 }
 
@@ -219,6 +219,15 @@ impl Place {
             ));
         }
         Ok(Self::Tcp(address))
+    }
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Tcp(address) => address.fmt(f),
+            Self::Unix(path) => path.display().fmt(f),
+        }
     }
 }
 

@@ -14,6 +14,11 @@ impl Front {
         self.service.ready(line, shell.wakeups());
     }
 
+    pub(super) fn configure_metrics(&mut self, shell: &mut Shell) {
+        let socket = self.config.system.then(|| self.directory.runtime().file("metrics"));
+        self.metrics.configure(&self.config.metrics, socket, shell.wakeups());
+    }
+
     pub(super) fn serve_metrics(&mut self, event: Ready, shell: &mut Shell) {
         if let Some(asking) = self.metrics.ready(event, shell.wakeups()) {
             let page = self.page(shell);

@@ -45,7 +45,7 @@ impl Front {
         let recorded = choice::records_as_configured(&self.config);
         self.config = Rc::new(fresh);
         self.configure_users(shell);
-        self.metrics.configure(&self.config.metrics, shell.wakeups());
+        self.configure_metrics(shell);
         shell.configure(self.config.clone());
         self.configure_recording(recorded, shell);
         self.start_rules(shell);

@@ -8,6 +8,7 @@ mod words;
 
 use crate::cli::ExplainArgs;
 use crate::manager::Manager;
+use crate::moment::local_offset;
 use crate::say::{self, Failure};
 use answer::{Answer, OfApp, OfCpu, OfTime};
 use numaestro_abi::control::AppName;
@@ -23,7 +24,7 @@ const LATEST: usize = 5;
 
 /// The subcommand.
 pub fn explain(dir: Option<PathBuf>, args: &ExplainArgs) -> anyhow::Result<u8> {
-    let now = OffsetDateTime::now_utc().to_offset(say::local_offset());
+    let now = OffsetDateTime::now_utc().to_offset(local_offset());
     let question = Question::read(&args.what, args.at.as_deref(), now)
         .map_err(|error| Failure::error(say::USAGE, format!("{error:#}"), "`numaestro explain --help` has examples"))?;
     let word = match &question.subject {

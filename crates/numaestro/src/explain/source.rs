@@ -1,7 +1,7 @@
 //! Where an explanation comes from: the manager's memory, recordings on disk, or a journal.
 
 use crate::manager::{self, Manager};
-use crate::moment::Moment;
+use crate::moment::{Moment, local_offset};
 use crate::record::{Journal, Part, QUIET_MOST_NS, Recording, numbered, stamp_of, time_of_history};
 use crate::say::{self, Failure};
 use numaestro_abi::control::{Alternative, AppName, History, Reply, Request};
@@ -198,7 +198,7 @@ fn hear(mut journal: Journal<'_>, until: Option<Nanos>) -> anyhow::Result<Known>
         stamp = stamp_of(&line.text).or(stamp);
         first = first.or(known);
     }
-    let offset = say::local_offset();
+    let offset = local_offset();
     let now = OffsetDateTime::now_utc().to_offset(offset);
     let clock = Clock { stamp, first: first.unwrap_or_default(), offset, now };
     Ok(Known { chronicle, clock, app: None, alternatives: Vec::new(), is_past: until.is_some() })

@@ -19,7 +19,7 @@ pub use recording::Recording;
 use crate::cli::{RecordCommand, RecordListArgs};
 use crate::columns;
 use crate::manager::{self, Manager};
-use crate::moment::shown;
+use crate::moment::{local_offset, shown};
 use crate::say::{self, Failure};
 use anyhow::Context;
 use numaestro_abi::control::{RecordingStatus, Reply, Request};
@@ -165,5 +165,5 @@ fn table(runs: &[Summary]) -> String {
 
 /// A time (nanoseconds since 1970) for people, to the second, in their time zone.
 pub fn moment(at: u64) -> String {
-    shown(at, say::local_offset())
+    shown(at, local_offset())
 }

@@ -3,7 +3,7 @@
 
 use super::QUIET_MOST_NS;
 use crate::cli::PartArgs;
-use crate::moment::Moment;
+use crate::moment::{Moment, local_offset};
 use crate::say::{self, Failure};
 use numaestro_engine::journal::{self, JournalError, Picture, State};
 use numaestro_engine::{AppId, Event, Nanos};
@@ -33,7 +33,7 @@ impl Part {
     /// # Errors
     /// One is no time.
     pub fn of(args: &PartArgs) -> anyhow::Result<Self> {
-        let now = OffsetDateTime::now_utc().to_offset(say::local_offset());
+        let now = OffsetDateTime::now_utc().to_offset(local_offset());
         let read = |text: &Option<String>| {
             let moment = text.as_deref().map(|text| Moment::read(text, now)).transpose();
             moment.map_err(|error| Failure::error(say::USAGE, error.to_string(), ""))

@@ -1,21 +1,73 @@
-//! `numaestro daemon`: this process is the manager until it ends. This file puts its settings
-//! together; the crate `numaestro-daemon` is the manager itself.
+//! `numaestro daemon`, and the program that the system's service is: this process is the manager
+//! until it ends. Its settings are put together here; the crate `numaestro-daemon` is the manager
+//! itself.
 
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use numaestro_daemon::{Config, ConfigError, End, Loaded, Source};
+use numaestro_abi::control::{Reply, Request, Status};
+use numaestro_daemon::{Config, ConfigError, Connection, End, Loaded, Source};
+use numaestro_host::rundir::RuntimeDir;
 use numaestro_host::{descriptors, signals};
+use numaestro_say as say;
 use serde::Serialize;
-
-use crate::cli::DaemonArgs;
-use crate::{manager, say};
 
 /// The log level of the system's manager unless it is told otherwise.
 const SYSTEM_LOG: &str = "info";
 
-/// The subcommand.
-pub fn daemon(dir: Option<PathBuf>, args: &DaemonArgs, verbose: u8) -> anyhow::Result<u8> {
+/// The options of `numaestro daemon`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples: numaestro daemon --policy share=dss --journal run.journal\n          \
+                  numaestro daemon --reserved 0 --idle-exit 0\n          \
+                  numaestro daemon --system --check-config -v\n\n\
+                  Settings come from $XDG_CONFIG_HOME/numaestro/config.toml and the *.toml in config.d beside it, with --system from the \
+                  same names below /etc/numaestro, or from --config FILE alone; options win. `numaestro stop` or SIGTERM ends it in order.")]
+#[allow(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
+pub struct Args {
+    /// Be the manager of all users of this machine. Needs root.
+    #[arg(long)]
+    pub system: bool,
+    /// Read the settings from this file only.
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Only check the settings: say `ok`, or what is wrong where. With -v also what they come to,
+    /// and from which file.
+    #[arg(long)]
+    pub check_config: bool,
+    /// With --check-config: what the settings come to, for programs.
+    #[arg(long, requires = "check_config")]
+    pub json: bool,
+    /// End after this many seconds without an application; 0 = never.
+    #[arg(long, value_name = "SECONDS")]
+    pub idle_exit: Option<u32>,
+    /// The policy to begin with.
+    #[arg(long, value_name = "POLICY")]
+    pub policy: Option<String>,
+    /// Processors to manage, as a Linux list; default: all it may use.
+    #[arg(long, value_name = "LIST")]
+    pub cpus: Option<String>,
+    /// Processors never given out, as a Linux list.
+    #[arg(long, value_name = "LIST")]
+    pub reserved: Option<String>,
+    /// Milliseconds a program has to vacate processors before it is folded from outside.
+    #[arg(long, value_name = "MS")]
+    pub grace_ms: Option<u32>,
+    /// Record every event and decision here.
+    #[arg(long, value_name = "FILE")]
+    pub journal: Option<PathBuf>,
+    /// Seed of the policy's random choices.
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Do not look for load that is not managed.
+    #[arg(long)]
+    pub ignore_unmanaged: bool,
+    /// For tests: believe the transaction rates in this file or pipe, one JSON object a line.
+    #[arg(long, value_name = "FILE", hide = true)]
+    pub inject_rates: Option<PathBuf>,
+}
+
+/// Is the manager; gives the exit code. `dir`: its runtime directory, where the user said one.
+pub fn daemon(dir: Option<PathBuf>, args: &Args, verbose: u8) -> anyhow::Result<u8> {
     if std::env::var_os("LISTEN_FDS").is_none() {
         descriptors::close_inherited();
     }
@@ -47,8 +99,8 @@ pub fn daemon(dir: Option<PathBuf>, args: &DaemonArgs, verbose: u8) -> anyhow::R
 
 /// Nothing that was asked for has happened: not the policy, not the processors, nothing.
 fn taken(dir: PathBuf) -> anyhow::Error {
-    let dir = if dir.as_os_str().is_empty() { manager::directory(None).unwrap_or_default() } else { dir };
-    let who = match manager::Manager::reach(&dir).ok().and_then(|mut other| other.status().ok()) {
+    let dir = if dir.as_os_str().is_empty() { RuntimeDir::usual_path().unwrap_or_default() } else { dir };
+    let who = match other(&dir) {
         Some(other) => format!(" (process {}, policy {})", other.pid, other.policy),
         None => String::new(),
     };
@@ -57,13 +109,21 @@ fn taken(dir: PathBuf) -> anyhow::Error {
     say::Failure::error(say::UNAVAILABLE, what, next)
 }
 
+/// What the manager of a directory says of itself.
+fn other(dir: &Path) -> Option<Status> {
+    match Connection::open(&RuntimeDir::open(dir).ok()?).ok()?.ask(&Request::Status).ok()? {
+        Reply::Status(status) => Some(*status),
+        _ => None,
+    }
+}
+
 fn wrong(error: &ConfigError) -> anyhow::Error {
     let next = "`numaestro daemon --check-config` tries it again without starting anything";
     say::Failure::error(say::CONFIG, error.to_string(), next)
 }
 
 /// The files that count, and the options as the last layer over them.
-fn source(dir: Option<PathBuf>, args: &DaemonArgs) -> anyhow::Result<Source> {
+fn source(dir: Option<PathBuf>, args: &Args) -> anyhow::Result<Source> {
     let mut source = match &args.config {
         Some(file) => Source::only(std::path::absolute(file)?),
         None if args.system => Source::of_system(),
@@ -72,7 +132,7 @@ fn source(dir: Option<PathBuf>, args: &DaemonArgs) -> anyhow::Result<Source> {
     source.system = args.system;
     // Without a directory in the files or options, the manager takes the usual one.
     if let Some(dir) = dir {
-        source.dir = manager::directory(Some(dir))?;
+        source.dir = std::path::absolute(dir)?;
     }
     let options = &mut source.options;
     let mut set = |name: &str, value: Option<toml::Value>| {

@@ -1,8 +1,8 @@
-//! Output of the command: messages on stderr, text on stdout, colours, exit codes, the log.
+//! What every command says in the same way: messages on stderr, text on stdout, colours, exit
+//! codes, the log.
 
 use numaestro_host::HostError;
 use std::io::{ErrorKind, IsTerminal, Write};
-use time::UtcOffset;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
@@ -16,7 +16,6 @@ pub const USAGE: u8 = 64;
 /// No manager (`EX_UNAVAILABLE`).
 pub const UNAVAILABLE: u8 = 69;
 /// A defect of numaestro (`EX_SOFTWARE`).
-#[cfg_attr(test, allow(dead_code))]
 pub const SOFTWARE: u8 = 70;
 /// The manager refused; later it may work (`EX_TEMPFAIL`).
 pub const REFUSED: u8 = 75;
@@ -109,11 +108,6 @@ pub fn note(text: &str) {
 fn message(word: &str, tone: Tone, text: &str) {
     let word = paint(word, tone, colours(&std::io::stderr()));
     let _ = writeln!(std::io::stderr(), "numaestro: {word}: {text}");
-}
-
-/// The time zone of the person who reads; UTC where the system does not say it.
-pub fn local_offset() -> UtcOffset {
-    UtcOffset::current_local_offset().unwrap_or(UtcOffset::UTC)
 }
 
 /// `1 thread`, `2 threads`.
