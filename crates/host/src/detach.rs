@@ -49,6 +49,12 @@ pub struct Watcher {
 }
 
 impl Watcher {
+    /// Any child, for tests.
+    #[cfg(test)]
+    pub(crate) fn of(child: &std::process::Child) -> Self {
+        Self { process: Pid::from_child(child) }
+    }
+
     /// Ends it at once.
     pub fn kill(&self) {
         // A child that nobody has waited for keeps its number.

@@ -51,6 +51,7 @@ enum Answer {
     Resumed,
 }
 
+/// Sends one message. `Err(AGAIN)`: some hundred others have not been read.
 fn send(socket: &OwnedFd, message: &impl Serialize) -> Result<(), Errno> {
     let bytes = serde_json::to_vec(message).map_err(|_| Errno::INVAL)?;
     loop {
@@ -75,14 +76,14 @@ fn receive<T: for<'a> Deserialize<'a>>(socket: &OwnedFd, buffer: &mut Vec<u8>) -
     }
 }
 
-/// Sleeps until there is a message, at most until `until_ns`.
-fn wait(socket: &OwnedFd, until_ns: Option<u64>) {
+/// Sleeps until the socket can be read or written, at most until `until_ns`.
+fn wait(socket: &OwnedFd, what: PollFlags, until_ns: Option<u64>) {
     let limit = until_ns.map(|until| {
         let ns = until.saturating_sub(monotonic_ns());
         Timespec { tv_sec: (ns / 1_000_000_000).cast_signed(), tv_nsec: (ns % 1_000_000_000).cast_signed() }
     });
     // An error (a signal of somebody's) is a sleep that was too short.
-    let _ = poll(&mut [PollFd::from_borrowed_fd(socket.as_fd(), PollFlags::IN)], limit.as_ref());
+    let _ = poll(&mut [PollFd::from_borrowed_fd(socket.as_fd(), what)], limit.as_ref());
 }
 
 /// The process that stops.
@@ -107,7 +108,7 @@ pub fn serve(socket: &OwnedFd) -> bool {
             Ok(Some(order)) => server.obey(order),
             // Several orders that have come together wake the stopper once.
             Ok(None) if server.carry_out() => {}
-            Ok(None) => wait(socket, None),
+            Ok(None) => wait(socket, PollFlags::IN, None),
             Err(_) => return server.armed,
         }
     }
@@ -157,15 +158,20 @@ impl Server<'_> {
         if std::mem::take(&mut self.resumed) {
             stopper.go();
         }
-        for (request, (key, outcome)) in self.ordered.drain(..).zip(stopper.outcomes()) {
-            let _ = send(self.socket, &Answer::Outcome(request, key, outcome));
+        let outcomes = stopper.outcomes();
+        for (request, (key, outcome)) in std::mem::take(&mut self.ordered).into_iter().zip(outcomes) {
+            self.answer(&Answer::Outcome(request, key, outcome));
         }
         true
     }
 
+    /// The other side reads whenever it waits for us. One that does not is frozen, and asks again
+    /// when it goes on.
     fn answer(&self, answer: &Answer) {
-        // Who does not read is about to end, or asks again.
-        let _ = send(self.socket, answer);
+        let until = monotonic_ns() + SLACK_NS;
+        while send(self.socket, answer) == Err(Errno::AGAIN) && monotonic_ns() < until {
+            wait(self.socket, PollFlags::OUT, Some(until));
+        }
     }
 }
 
@@ -182,6 +188,8 @@ pub struct Remote {
     requests_made: u64,
     /// Stops that were ordered and whose outcome nobody has asked for: group and request.
     ordered: Vec<(u64, u64)>,
+    /// Answers that nobody has looked at.
+    unheard: VecDeque<Answer>,
     news: VecDeque<News>,
     /// Since then the lease has been renewed without an answer, `CLOCK_MONOTONIC` nanoseconds.
     unanswered_ns: Option<u64>,
@@ -198,6 +206,7 @@ impl Remote {
             requests: BTreeMap::new(),
             requests_made: 0,
             ordered: Vec::new(),
+            unheard: VecDeque::new(),
             news: VecDeque::new(),
             unanswered_ns: None,
             ended: false,
@@ -209,10 +218,23 @@ impl Remote {
         self.tell(&Order::Arm);
     }
 
+    /// Sends an order. Answers are read meanwhile: the other side may be waiting for that.
     fn tell(&mut self, order: &Order) {
-        if !self.ended && send(&self.socket, order).is_err() {
-            // It is gone, or so far behind that nobody can wait for it.
-            self.give_up();
+        let until = monotonic_ns() + LEASE_NS;
+        while !self.ended {
+            match send(&self.socket, order) {
+                Ok(()) => return,
+                Err(Errno::AGAIN) if monotonic_ns() < until => match receive(&self.socket, &mut self.buffer) {
+                    Ok(Some(answer)) => {
+                        self.unanswered_ns = None;
+                        self.unheard.push_back(answer);
+                    }
+                    Ok(None) => wait(&self.socket, PollFlags::IN | PollFlags::OUT, Some(until)),
+                    Err(_) => self.give_up(),
+                },
+                // It is gone, or frozen.
+                Err(_) => self.give_up(),
+            }
         }
     }
 
@@ -303,6 +325,9 @@ impl Remote {
 
     /// An answer that comes until then.
     fn hear(&mut self, until_ns: u64) -> Option<Answer> {
+        if let Some(answer) = self.unheard.pop_front() {
+            return Some(answer);
+        }
         while !self.ended {
             match receive(&self.socket, &mut self.buffer) {
                 Ok(Some(answer)) => {
@@ -310,7 +335,7 @@ impl Remote {
                     return Some(answer);
                 }
                 Ok(None) if monotonic_ns() >= until_ns => return None,
-                Ok(None) => wait(&self.socket, Some(until_ns)),
+                Ok(None) => wait(&self.socket, PollFlags::IN, Some(until_ns)),
                 Err(_) => self.give_up(),
             }
         }
@@ -351,3 +376,7 @@ impl Remote {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "remote_tests.rs"]
+mod tests;
