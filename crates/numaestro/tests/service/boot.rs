@@ -67,13 +67,15 @@ pub fn systemd_version() -> Option<u32> {
     text.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// A unit file as it would be installed for a command in `bin`. Keys that this systemd does not
-/// know would only be complained about.
+/// A unit file as it would be installed for programs in `bin`. Keys that this systemd does not know
+/// would only be complained about.
 pub fn write_units(kind: &str, bin: &str, helpers: &str, into: &Path) {
     let units = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/systemd").join(kind);
     let old = systemd_version().is_some_and(|version| version < 254);
     for unit in std::fs::read_dir(&units).unwrap().flatten() {
         let text = std::fs::read_to_string(unit.path()).unwrap();
+        let manager = format!("{bin}/numaestro-manager");
+        let text = text.replace("@LIBDIR@/numaestro-manager", &manager);
         let text = text.replace("@BINDIR@", bin).replace("@LIBDIR@", helpers);
         let lines = text.lines().filter(|line| !(old && line.starts_with("DelegateSubgroup=")));
         std::fs::write(into.join(unit.file_name()), lines.collect::<Vec<_>>().join("\n")).unwrap();

@@ -1,6 +1,7 @@
 //! The service under a real systemd (see `boot.rs`): started by a socket, watched, killed, started
 //! anew, reloaded and stopped, with programs of a user that must not notice anything of it.
 
+use std::io::{Read, Write};
 use std::process::Command;
 
 use numaestro_skip::{part, skip};
@@ -135,12 +136,38 @@ fn programs_do_not_notice_what_happens_to_the_service() {
 }
 
 #[test]
+fn the_page_of_metrics_comes_from_a_process_without_rights() {
+    let machine = match Machine::boot() {
+        Ok(machine) => machine,
+        Err(reason) => skip!("{reason}"),
+    };
+    let free = std::net::TcpListener::bind("127.0.0.1:0").and_then(|port| port.local_addr()).unwrap();
+    let exec = "[Service]\nExecStart=\nExecStart=/run/bin/numaestro-manager --system --config /run/units/metrics.toml";
+    machine.write("/run/units/numaestro.service.d/test.conf", exec);
+    machine.write("/run/units/metrics.toml", "[metrics]\nlisten = \"127.0.0.1:9464\"");
+    let listen = format!("[Socket]\nListenStream=\nListenStream={free}");
+    machine.write("/run/units/numaestro-metrics.socket.d/test.conf", &listen);
+    machine.expect(&["systemctl", "daemon-reload"]);
+    machine.expect(&["systemctl", "start", "numaestro.service", "numaestro-metrics.socket"]);
+    let mut stream = std::net::TcpStream::connect(free).unwrap();
+    stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
+    let mut page = String::new();
+    stream.read_to_string(&mut page).unwrap();
+    assert!(page.starts_with("HTTP/1.1 200") && page.contains("numaestro_build_info"), "{page}");
+    let proxy = machine.expect(&["systemctl", "show", "--property=MainPID", "--value", "numaestro-metrics.service"]);
+    let status = machine.expect(&["cat", &format!("/proc/{}/status", proxy.trim())]);
+    let line = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default().trim();
+    assert!(!line("Uid:").split_whitespace().any(|id| id == "0"), "{status}");
+    assert_eq!(u64::from_str_radix(line("CapBnd:"), 16), Ok(0), "{status}");
+}
+
+#[test]
 fn wrong_settings_end_it_once_and_for_all() {
     let machine = match Machine::boot() {
         Ok(machine) => machine,
         Err(reason) => skip!("{reason}"),
     };
-    let exec = "[Service]\nExecStart=\nExecStart=/run/bin/numaestro daemon --system --config /run/units/bad.toml\n\
+    let exec = "[Service]\nExecStart=\nExecStart=/run/bin/numaestro-manager --system --config /run/units/bad.toml\n\
                 StandardError=file:/run/numaestro/said";
     machine.write("/run/units/numaestro.service.d/test.conf", exec);
     machine.write("/run/units/bad.toml", "polcy = \"equi\"");
@@ -162,7 +189,8 @@ fn units_are_what_systemd_understands() {
         let root = tempfile::tempdir().unwrap();
         // Any program will do for the helper.
         write_units(kind, &bin, "/bin", root.path());
-        for unit in ["numaestro.service", "numaestro.socket"] {
+        let units = std::fs::read_dir(root.path()).unwrap().flatten().map(|unit| unit.file_name());
+        for unit in &units.collect::<Vec<_>>() {
             let text = std::fs::read_to_string(root.path().join(unit)).unwrap().replace("/bin/after-stop", "/bin/true");
             std::fs::write(root.path().join(unit), text).unwrap();
             let mut command = Command::new("systemd-analyze");
@@ -172,7 +200,7 @@ fn units_are_what_systemd_understands() {
             }
             let output = command.arg(root.path().join(unit)).output().unwrap();
             let said = String::from_utf8_lossy(&output.stderr);
-            assert!(output.status.success() && said.trim().is_empty(), "{kind}/{unit}: {said}");
+            assert!(output.status.success() && said.trim().is_empty(), "{kind}/{}: {said}", unit.display());
         }
     }
 }
