@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -12,6 +12,7 @@ use numaestro_skip::skip;
 use serde_json::Value;
 
 use crate::boot::wait_for;
+use crate::free_port;
 use crate::metrics::{Family, read};
 use crate::standin::StandIn;
 
@@ -79,7 +80,7 @@ fn missing(question: &str, page: &BTreeMap<String, Family>) -> Vec<String> {
 
 /// A manager with its metrics on a port of the loopback address.
 fn started() -> (StandIn, u16) {
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = free_port();
     let mut stand = StandIn::new("");
     let config = format!("unmanaged = false\nidle_exit_s = 0\n[metrics]\nlisten = \"127.0.0.1:{port}\"\n");
     std::fs::write(stand.root.path().join("config.toml"), config).unwrap();
@@ -132,7 +133,7 @@ fn a_real_prometheus_answers_the_questions() {
     let (stand, port) = started();
     let program = stand.command(&["run", "--", "sleep", "600"]).spawn().unwrap();
     let _program = Ends(program);
-    let own = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let own = free_port();
     let config = stand.root.path().join("prometheus.yml");
     let scrape = format!(
         "global:\n  scrape_interval: 1s\nscrape_configs:\n  - job_name: numaestro\n    static_configs:\n      - targets: ['127.0.0.1:{port}']\n"

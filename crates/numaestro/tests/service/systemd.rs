@@ -7,7 +7,7 @@ use std::process::Command;
 use numaestro_skip::{part, skip};
 
 use crate::boot::{Machine, systemd_version, wait_for, write_units};
-use crate::status_of;
+use crate::{free_port, status_of};
 
 /// A program of somebody who is not root, in the machine; its process id in there.
 fn program(machine: &Machine) -> String {
@@ -141,7 +141,7 @@ fn the_page_of_metrics_comes_from_a_process_without_rights() {
         Ok(machine) => machine,
         Err(reason) => skip!("{reason}"),
     };
-    let free = std::net::TcpListener::bind("127.0.0.1:0").and_then(|port| port.local_addr()).unwrap();
+    let free = format!("127.0.0.1:{}", free_port());
     let exec = "[Service]\nExecStart=\nExecStart=/run/bin/numaestro-manager --system --config /run/units/metrics.toml";
     machine.write("/run/units/numaestro.service.d/test.conf", exec);
     machine.write("/run/units/metrics.toml", "[metrics]\nlisten = \"127.0.0.1:9464\"");
@@ -149,7 +149,7 @@ fn the_page_of_metrics_comes_from_a_process_without_rights() {
     machine.write("/run/units/numaestro-metrics.socket.d/test.conf", &listen);
     machine.expect(&["systemctl", "daemon-reload"]);
     machine.expect(&["systemctl", "start", "numaestro.service", "numaestro-metrics.socket"]);
-    let mut stream = std::net::TcpStream::connect(free).unwrap();
+    let mut stream = std::net::TcpStream::connect(&free).unwrap();
     stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
     let mut page = String::new();
     stream.read_to_string(&mut page).unwrap();
