@@ -65,7 +65,7 @@ Package: numaestro
 Version: $version
 Architecture: $architecture
 Maintainer: The authors of numaestro <numaestro@localhost>
-Installed-Size: $(du -k -s --exclude=DEBIAN "$root" | cut -f 1)
+Installed-Size: $(du -k -s --apparent-size --exclude=DEBIAN "$root" | cut -f 1)
 Depends: libc6 (>= ${libc:-2.17})$([ "$gcc" -eq 0 ] || printf ', libgcc-s1')
 Recommends: libgomp1
 Suggests: systemd
@@ -99,7 +99,7 @@ Package: numaestro-dbgsym
 Version: $version
 Architecture: $architecture
 Maintainer: The authors of numaestro <numaestro@localhost>
-Installed-Size: $(du -k -s --exclude=DEBIAN "$debug" | cut -f 1)
+Installed-Size: $(du -k -s --apparent-size --exclude=DEBIAN "$debug" | cut -f 1)
 Depends: numaestro (= $version)
 Section: debug
 Priority: optional
