@@ -42,8 +42,8 @@ install_and_uninstall() {
     grep -qx 'ExecStart=/usr/local/lib/numaestro/numaestro-manager --system' "$to/usr/local/lib/systemd/system/numaestro.service"
     # The process that is root for everybody is a small one.
     [ "$("$to/usr/local/lib/numaestro/numaestro-manager" --version | cut -d ' ' -f 2)" = "$("$command" --version | cut -d ' ' -f 2)" ]
-    # Less than half of the command, without symbols as with them.
-    [ $(($(stat -c %s "$to/usr/local/lib/numaestro/numaestro-manager") * 2)) -lt "$(stat -c %s "$to/usr/local/bin/numaestro")" ] ||
+    # Less than two thirds of the command.
+    [ $(($(stat -c %s "$to/usr/local/lib/numaestro/numaestro-manager") * 3)) -lt $(($(stat -c %s "$to/usr/local/bin/numaestro") * 2)) ] ||
         fail "numaestro-manager is no small program"
     ! grep -rn '@BINDIR@\|@LIBDIR@' "$to/usr/local/lib/systemd" || fail "a place was not filled in"
     [ -x "$(sed -n 's|^ExecStopPost=-+||p' "$to/usr/local/lib/systemd/system/numaestro.service" | sed "s|^|$to|")" ]

@@ -57,6 +57,7 @@ fn send(socket: &OwnedFd, message: &impl Serialize) -> Result<(), Errno> {
     loop {
         match rustix::net::send(socket, &bytes, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
             Err(Errno::INTR) => {}
+            Err(Errno::NOMEM | Errno::NOBUFS) => return Err(Errno::AGAIN),
             sent => return sent.map(drop),
         }
     }
@@ -70,7 +71,8 @@ fn receive<T: for<'a> Deserialize<'a>>(socket: &OwnedFd, buffer: &mut Vec<u8>) -
             Ok((0, _)) => return Err(Errno::PIPE),
             Ok((length, _)) => return Ok(serde_json::from_slice(&buffer[..length]).ok()),
             Err(Errno::INTR) => {}
-            Err(Errno::AGAIN) => return Ok(None),
+            // The kernel lacks memory for a moment: nobody has ended for that.
+            Err(Errno::AGAIN | Errno::NOMEM | Errno::NOBUFS) => return Ok(None),
             Err(error) => return Err(error),
         }
     }
