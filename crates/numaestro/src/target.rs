@@ -1,7 +1,8 @@
 //! Finds the program that the user named, the way a shell does. It starts nothing.
 
 use crate::say;
-use rustix::fs::{Access, AtFlags, CWD};
+use rustix::fs::{Access, AtFlags, CWD, FileType};
+use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
@@ -78,15 +79,20 @@ impl Refusal {
     }
 }
 
+/// A look that fails for another reason, for want of memory say, refuses nothing: the execution
+/// itself will tell.
 fn check(path: &Path) -> Result<(), Refusal> {
-    let meta = path.metadata().map_err(|error| match error.kind() {
-        std::io::ErrorKind::PermissionDenied => Refusal::Forbidden,
-        _ => Refusal::Missing,
-    })?;
-    if meta.is_dir() {
-        return Err(Refusal::Directory);
+    let refusal = |errno| match errno {
+        Errno::ACCESS | Errno::PERM => Err(Refusal::Forbidden),
+        Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::NAMETOOLONG => Err(Refusal::Missing),
+        _ => Ok(()),
+    };
+    match rustix::fs::stat(path) {
+        Ok(found) if FileType::from_raw_mode(found.st_mode).is_dir() => return Err(Refusal::Directory),
+        Ok(_) => {}
+        Err(errno) => return refusal(errno),
     }
-    rustix::fs::accessat(CWD, path, Access::EXEC_OK, AtFlags::EACCESS).map_err(|_| Refusal::Forbidden)
+    rustix::fs::accessat(CWD, path, Access::EXEC_OK, AtFlags::EACCESS).or_else(refusal)
 }
 
 #[cfg(test)]
