@@ -111,6 +111,14 @@ test-suites: test-packages
 	@$(MAKE) --no-print-directory binaries client
 	$(CARGO) xtask suites --command $(NUMAESTRO) $(or $(SUITES_FLAGS),--all)
 
+# Every system call of manager, guard, `run` and shim fails once, in twelve stories: hours.
+test-faults: test-packages
+	@$(MAKE) --no-print-directory binaries client kernels test-programs
+	NUMAESTRO_TEST_FAULTS=all $(CARGO) test --workspace --test nth_call -- --nocapture
+
+mutants: rust
+	@scripts/mutants.sh
+
 # Ranks of MPI on this host, with each implementation that is here.
 test-mpi: rust
 	@scripts/install-packages.sh mpi
@@ -162,5 +170,5 @@ clean:
 	$(CARGO) clean
 	rm -rf build
 
-.PHONY: help rust packages test-packages build binaries examples client kernels test-programs venv demo bench repro sim-bench test test-quick test-fresh test-numa test-suites spank test-slurm test-mpi \
+.PHONY: help rust packages test-packages build binaries examples client kernels test-programs venv demo bench repro sim-bench test test-quick test-fresh test-numa test-suites test-faults mutants spank test-slurm test-mpi \
         test-containers check deny install uninstall deb wheel clean

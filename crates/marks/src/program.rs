@@ -14,6 +14,8 @@ pub(crate) enum Doing {
 
 /// See the file's header.
 #[derive(Debug, Clone, Default)]
+// Each is a fact of its own.
+#[allow(clippy::struct_excessive_bools)]
 pub(crate) struct Program {
     /// Epoch and processors of its targets, from the one that it answered last.
     targets: Vec<(u32, PuSet)>,
@@ -57,7 +59,9 @@ impl Program {
     pub fn leaving(&self) -> PuSet {
         let Some(((_, told), former)) = self.targets.split_last() else { return PuSet::new() };
         let mut there = PuSet::new();
-        former.iter().for_each(|(_, pus)| there.or_with(pus));
+        for (_, pus) in former {
+            there.or_with(pus);
+        }
         there.difference(told)
     }
 
@@ -91,6 +95,8 @@ impl Program {
 
     /// A processor is not there any more.
     pub fn lose(&mut self, pu: PuId) {
-        self.targets.iter_mut().for_each(|(_, pus)| _ = pus.remove(pu));
+        for (_, pus) in &mut self.targets {
+            pus.remove(pu);
+        }
     }
 }

@@ -125,7 +125,9 @@ fn many(args: &ChaosArgs, options: &Options) -> anyhow::Result<u8> {
 fn counts(runs: usize, good: &[Summary]) -> String {
     let sum = |of: fn(&Summary) -> u64| good.iter().map(of).sum::<u64>();
     let mut reached = Reached::default();
-    good.iter().for_each(|summary| reached.add(&summary.reached));
+    for summary in good {
+        reached.add(&summary.reached);
+    }
     let slowest = good.iter().map(|summary| summary.settled_ns).max().unwrap_or(0) as f64 / 1e6;
     format!(
         "{runs} runs, {} events, {} actions, {} faults, {} programs ended; settled after at most {slowest:.1} ms of calm\n{}",
