@@ -122,94 +122,66 @@ static inline bool nth_is_open_without_waiting(unsigned pid, unsigned long long 
     return flags & O_NONBLOCK;
 }
 
+/* The errors of a call about a descriptor: a file waits for nobody, and a socket or pipe needs no
+ * room on a disk. */
+static inline size_t nth_errors_of_transfer(const struct seccomp_notif *call, enum nth_kind kind, int *errors)
+{
+    unsigned long long fd = call->data.args[0];
+    size_t some = 0;
+    if (kind != NTH_ACCEPT && nth_is_file(call->pid, fd)) {
+        errors[some++] = kind == NTH_WRITE ? ENOSPC : ENOMEM;
+        return some;
+    }
+    bool waits_not =
+        nth_is_open_without_waiting(call->pid, fd) || (kind == NTH_MESSAGE && call->data.args[3] & MSG_DONTWAIT);
+    errors[some++] = waits_not ? EAGAIN : EINTR;
+    if (kind == NTH_ACCEPT) {
+        errors[some++] = EMFILE;
+        errors[some++] = EPERM;
+    }
+    if (kind == NTH_MESSAGE || kind == NTH_ACCEPT)
+        errors[some++] = ENOMEM;
+    return some;
+}
+
+static inline size_t nth_errors_of_fcntl(unsigned long long order, int *errors)
+{
+    enum { ADD_SEALS = 1033 };
+    if (order == F_DUPFD_CLOEXEC || order == F_DUPFD)
+        errors[0] = EMFILE;
+    else if (order == F_SETLK || order == F_OFD_SETLK)
+        errors[0] = EAGAIN;
+    else if (order == ADD_SEALS)
+        errors[0] = EPERM;
+    else
+        return 0;
+    return 1;
+}
+
 /* The errors that this call may have. Returns their number. */
 static inline size_t nth_errors_of(const struct seccomp_notif *call, int *errors)
 {
+    static const int always[][NTH_ERRORS] = {
+        [NTH_OPEN] = {EMFILE, ENOMEM, EPERM}, [NTH_MADE] = {EMFILE, ENOMEM}, [NTH_WAIT] = {EINTR},
+        [NTH_NAME] = {ENOMEM, ENOSPC, EPERM}, [NTH_LOOK] = {ENOMEM},         [NTH_RIGHT] = {EPERM},
+        [NTH_PLACE] = {EPERM, ENOMEM},        [NTH_BORN] = {EAGAIN, ENOMEM}, [NTH_MAP] = {ENOMEM, EAGAIN, EPERM},
+        [NTH_LOCK] = {EINTR, ENOMEM},         [NTH_WATCH] = {ENOMEM, ENOSPC}, [NTH_ACCEPT] = {0},
+    };
     const unsigned long long *words = (const unsigned long long *)call->data.args;
     enum nth_kind kind = nth_kind_of(call->data.nr);
     size_t some = 0;
-    bool waits_not = false;
-    switch (kind) {
-    case NTH_OPEN:
-        errors[some++] = EMFILE;
-        errors[some++] = ENOMEM;
-        errors[some++] = EPERM;
-        if (words[2] & O_CREAT)
-            errors[some++] = ENOSPC;
-        break;
-    case NTH_READ: case NTH_WRITE: case NTH_MESSAGE:
-        if (nth_is_file(call->pid, words[0])) {
-            errors[some++] = kind == NTH_WRITE ? ENOSPC : ENOMEM;
-            break;
-        }
-        waits_not = nth_is_open_without_waiting(call->pid, words[0]) || (kind == NTH_MESSAGE && words[3] & MSG_DONTWAIT);
-        errors[some++] = waits_not ? EAGAIN : EINTR;
-        if (kind == NTH_MESSAGE)
-            errors[some++] = ENOMEM;
-        break;
-    case NTH_ACCEPT:
-        errors[some++] = nth_is_open_without_waiting(call->pid, words[0]) ? EAGAIN : EINTR;
-        errors[some++] = EMFILE;
-        errors[some++] = ENOMEM;
-        errors[some++] = EPERM;
-        break;
-    case NTH_MADE:
-        errors[some++] = EMFILE;
-        errors[some++] = ENOMEM;
-        break;
-    case NTH_WAIT:
-        errors[some++] = EINTR;
-        break;
-    case NTH_NAME:
-        errors[some++] = ENOMEM;
+    if (kind == NTH_READ || kind == NTH_WRITE || kind == NTH_MESSAGE || kind == NTH_ACCEPT)
+        return nth_errors_of_transfer(call, kind, errors);
+    if (kind == NTH_FCNTL)
+        return nth_errors_of_fcntl(words[1], errors);
+    /* A limit may always be read. Without anonymous memory Rust ends a process, by design. */
+    if ((call->data.nr == SYS_prlimit64 && words[2] == 0) || call->data.nr == SYS_mprotect ||
+        (kind == NTH_MAP && words[3] & MAP_ANONYMOUS))
+        return 0;
+    for (; some < NTH_ERRORS && always[kind][some]; some++)
+        errors[some] = always[kind][some];
+    if (kind == NTH_OPEN && words[2] & O_CREAT)
         errors[some++] = ENOSPC;
-        errors[some++] = EPERM;
-        break;
-    case NTH_LOOK:
-        errors[some++] = ENOMEM;
-        break;
-    case NTH_RIGHT:
-        /* A limit may always be read. */
-        if (call->data.nr == SYS_prlimit64 && words[2] == 0)
-            break;
-        errors[some++] = EPERM;
-        break;
-    case NTH_PLACE:
-        errors[some++] = EPERM;
-        errors[some++] = ENOMEM;
-        break;
-    case NTH_BORN:
-        errors[some++] = EAGAIN;
-        errors[some++] = ENOMEM;
-        break;
-    case NTH_MAP:
-        /* Of anonymous memory only the shim's can be missing: Rust ends a process without memory,
-         * by design. */
-        if (call->data.nr == SYS_mprotect || words[3] & MAP_ANONYMOUS)
-            break;
-        errors[some++] = ENOMEM;
-        errors[some++] = EAGAIN;
-        errors[some++] = EPERM;
-        break;
-    case NTH_FCNTL:
-        if (words[1] == F_DUPFD_CLOEXEC || words[1] == F_DUPFD)
-            errors[some++] = EMFILE;
-        if (words[1] == F_SETLK || words[1] == F_OFD_SETLK)
-            errors[some++] = EAGAIN;
-        if (words[1] == 1033) /* F_ADD_SEALS */
-            errors[some++] = EPERM;
-        break;
-    case NTH_LOCK:
-        errors[some++] = EINTR;
-        errors[some++] = ENOMEM;
-        break;
-    case NTH_WATCH:
-        errors[some++] = ENOMEM;
-        errors[some++] = ENOSPC;
-        break;
-    case NTH_NONE:
-        break;
-    }
     return some;
 }
 

@@ -16,7 +16,8 @@ fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{name}={text} is no number")))
 }
 
-/// The same seeds every time, which come to every situation of the list; or `NUMAESTRO_CASES` of them, from `NUMAESTRO_FIRST_SEED` on.
+/// The same seeds every time, which come to every situation of the list; or `NUMAESTRO_CASES` of
+/// them, from `NUMAESTRO_FIRST_SEED` on.
 #[test]
 fn comes_right_whatever_went_wrong() {
     let first = number("NUMAESTRO_FIRST_SEED").unwrap_or(0);

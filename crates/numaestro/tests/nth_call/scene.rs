@@ -220,6 +220,10 @@ impl Scene {
             return Err(format!("stopped after the end: {:?}", self.crowd.stopped()));
         }
         self.crowd = Crowd::new("nobody");
+        until(AFTER_DEATH, || match left_of(self.manager.dir()) {
+            left if left.is_empty() => Ok(()),
+            left => Err(format!("still there: {left:?}")),
+        })?;
         // The next manager begins as always, and clears up after one that was killed, and after
         // processes that needed a file. One that still sees such a process leaves the file.
         let clears = || {
@@ -230,11 +234,7 @@ impl Scene {
             let left: Vec<_> = left.collect();
             if left.is_empty() { Ok(()) } else { Err(format!("files are left: {left:?}")) }
         };
-        until(AFTER_DEATH, clears)?;
-        until(AFTER_DEATH, || match left_of(self.manager.dir()) {
-            left if left.is_empty() => Ok(()),
-            left => Err(format!("still there: {left:?}")),
-        })
+        until(AFTER_DEATH, clears)
     }
 }
 
