@@ -23,6 +23,8 @@ help:
 	@echo "make test-slurm          what runs on a Slurm cluster: one is made of this host for each test"
 	@echo "make test-containers     what runs in containers of Podman, and the manifests for Kubernetes"
 	@echo "make test-suites         libgomp's and libomp's own test suites, all of them (long); SUITES_FLAGS=--help for a part"
+	@echo "make test-faults         let every system call of manager, guard, run and shim fail once (hours)"
+	@echo "make mutants             mutants of engine and contract that no test finds, where cargo-mutants is installed (hours)"
 	@echo "make test-mpi            ranks of Open MPI and MPICH that lend to each other"
 	@echo "make check               format, lints, the project's own checks, C warnings, documentation"
 	@echo "make deny                compare the crates of others with deny.toml: sources, licences, advisories (cargo-deny)"
