@@ -22,8 +22,9 @@ const SECONDS: &str = "0.25";
 const HANG: Duration = Duration::from_secs(30);
 /// The guard's patience and the helper thread's, and as much again.
 const AFTER_DEATH: Duration = Duration::from_secs(12);
-/// What may stay in the directory: the log of a manager that has complained, and the chosen policy.
-const STAYS: [&str; 2] = ["daemon.log", "policy.json"];
+/// What may stay in the directory: the log of a manager that has complained, the chosen policy, and
+/// the lock of a guard whose removal of it is the call that fails.
+const STAYS: [&str; 3] = ["daemon.log", "policy.json", "cleaning.lock"];
 
 /// One story with one fault.
 pub struct Scene {
