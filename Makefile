@@ -23,6 +23,8 @@ help:
 	@echo "make test-slurm          what runs on a Slurm cluster: one is made of this host for each test"
 	@echo "make test-containers     what runs in containers of Podman, and the manifests for Kubernetes"
 	@echo "make test-suites         libgomp's and libomp's own test suites, all of them (long); SUITES_FLAGS=--help for a part"
+	@echo "make test-faults         let every system call of manager, guard, run and shim fail once (hours)"
+	@echo "make mutants             mutants of engine and contract that no test finds, where cargo-mutants is installed (hours)"
 	@echo "make test-mpi            ranks of Open MPI and MPICH that lend to each other"
 	@echo "make check               format, lints, the project's own checks, C warnings, documentation"
 	@echo "make deny                compare the crates of others with deny.toml: sources, licences, advisories (cargo-deny)"
@@ -111,6 +113,14 @@ test-suites: test-packages
 	@$(MAKE) --no-print-directory binaries client
 	$(CARGO) xtask suites --command $(NUMAESTRO) $(or $(SUITES_FLAGS),--all)
 
+# Every system call of manager, guard, `run` and shim fails once, in twelve stories: hours.
+test-faults: test-packages
+	@$(MAKE) --no-print-directory binaries client kernels test-programs
+	NUMAESTRO_TEST_FAULTS=all $(CARGO) test --workspace --test nth_call -- --nocapture
+
+mutants: rust
+	@scripts/mutants.sh
+
 # Ranks of MPI on this host, with each implementation that is here.
 test-mpi: rust
 	@scripts/install-packages.sh mpi
@@ -162,5 +172,5 @@ clean:
 	$(CARGO) clean
 	rm -rf build
 
-.PHONY: help rust packages test-packages build binaries examples client kernels test-programs venv demo bench repro sim-bench test test-quick test-fresh test-numa test-suites spank test-slurm test-mpi \
+.PHONY: help rust packages test-packages build binaries examples client kernels test-programs venv demo bench repro sim-bench test test-quick test-fresh test-numa test-suites test-faults mutants spank test-slurm test-mpi \
         test-containers check deny install uninstall deb wheel clean

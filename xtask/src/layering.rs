@@ -12,16 +12,24 @@ use serde_json::Value;
 use crate::finding::Finding;
 
 /// Crate, and the crates of this workspace it may use.
-const ARROWS: [(&str, &[&str]); 18] = [
+const ARROWS: [(&str, &[&str]); 19] = [
     ("numaestro-quantity", &[]),
     ("numaestro-topology", &["numaestro-quantity"]),
     ("numaestro-policy", &["numaestro-quantity", "numaestro-topology"]),
     ("numaestro-engine", &["numaestro-policy", "numaestro-quantity", "numaestro-topology"]),
     ("numaestro-contract", &["numaestro-engine", "numaestro-topology"]),
+    ("numaestro-marks", &["numaestro-engine", "numaestro-topology"]),
     ("numaestro-recording", &[]),
     (
         "numaestro-sim",
-        &["numaestro-contract", "numaestro-engine", "numaestro-policy", "numaestro-quantity", "numaestro-topology"],
+        &[
+            "numaestro-contract",
+            "numaestro-engine",
+            "numaestro-marks",
+            "numaestro-policy",
+            "numaestro-quantity",
+            "numaestro-topology",
+        ],
     ),
     ("numaestro-repro", &["numaestro-engine", "numaestro-policy", "numaestro-sim", "numaestro-topology"]),
     ("numaestro-abi", &[]),
@@ -66,10 +74,15 @@ const ARROWS: [(&str, &[&str]); 18] = [
 ];
 
 /// What a crate may use in its tests only, besides.
-const TESTS: [(&str, &str); 1] = [("numaestro-daemon", "numaestro-sim")];
+const TESTS: [(&str, &str); 4] = [
+    ("numaestro-daemon", "numaestro-sim"),
+    ("numaestro-daemon", "numaestro-marks"),
+    ("numaestro-engine", "numaestro-marks"),
+    ("numaestro-contract", "numaestro-marks"),
+];
 
 /// Crates without clock, input, output, threads or ambient randomness, without `numaestro-`.
-pub const PURE: [&str; 6] = ["quantity", "topology", "policy", "engine", "contract", "sim"];
+pub const PURE: [&str; 7] = ["quantity", "topology", "policy", "engine", "contract", "marks", "sim"];
 
 /// Items that a pure crate may not use, not even in its tests: with these it could reach the
 /// machine.

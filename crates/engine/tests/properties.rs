@@ -21,10 +21,13 @@ mod wishes;
 use drawn::{MACHINES, Op, drawn_ops, op, some_policy};
 use kept::{Story, repeat};
 use numaestro_engine::{Action, AppId, Class, Engine, Event, Settings, journal};
+use numaestro_marks::{Marks, Step, Watch};
 use numaestro_policy::{Needs, catalogue};
 use numaestro_topology::{PuId, PuSet, synthetic};
 use program::Program;
 use proptest::prelude::*;
+use proptest::test_runner::{RngSeed, TestRunner};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 /// The engine, and the ledger kept from its actions.
@@ -42,6 +45,7 @@ struct World {
     journal: String,
     /// What has happened so far, without what settling adds. A failed test leaves it in a file.
     story: Story,
+    watch: Watch,
 }
 
 impl World {
@@ -62,6 +66,7 @@ impl World {
             offline: PuSet::new(),
             journal,
             story: Story { events: Vec::new(), ..story },
+            watch: Watch::default(),
         }
     }
 
@@ -119,6 +124,7 @@ impl World {
         }
         let something_is_due = self.engine.deadline().is_some_and(|at| at <= self.now);
         self.engine.step(self.now, event, &mut actions);
+        self.watch.step(event, &actions);
         let only_news = matches!(
             event,
             Event::Memory { .. } | Event::FreeMemory { .. } | Event::Bandwidth { .. } | Event::Saturation { .. }
@@ -339,11 +345,13 @@ fn draw(machine: &str, policy: &str, seed: u64, ops: &[Op]) -> World {
     world
 }
 
-fn check_everything(machine: &str, policy: &str, seed: u64, ops: &[Op]) {
+/// Gives the situations that the story came to.
+fn check_everything(machine: &str, policy: &str, seed: u64, ops: &[Op]) -> Marks<Step> {
     let drawn = draw(machine, policy, seed, ops);
     let world = repeat(drawn.story.clone());
     assert_eq!(drawn.log, world.log, "G5: the same events, other actions");
     check_end(world);
+    drawn.watch.marks().clone()
 }
 
 /// Comes to rest, replays its journal and ends.
@@ -367,18 +375,26 @@ fn check_end(mut world: World) {
     assert!(world.engine.snapshot().apps.is_empty());
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+/// The seed where nobody names one. With it the stories must come to every situation.
+const USUAL: u64 = 20_261_122;
 
-    #[test]
-    fn any_policy_any_machine_any_events(
-        machine in 0..MACHINES.len(),
-        policy in any::<u32>(),
-        seed in any::<u64>(),
-        ops in proptest::collection::vec(op(), 1..70),
-    ) {
+#[test]
+fn any_policy_any_machine_any_events() {
+    let mut config = ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() };
+    if config.rng_seed == RngSeed::Random {
+        config.rng_seed = RngSeed::Fixed(USUAL);
+    }
+    let is_usual = config.rng_seed == RngSeed::Fixed(USUAL);
+    let (mut runner, marks) = (TestRunner::new(config), RefCell::new(Marks::default()));
+    let drawn = (0..MACHINES.len(), any::<u32>(), any::<u64>(), proptest::collection::vec(op(), 1..70));
+    let told = runner.run(&drawn, |(machine, policy, seed, ops)| {
         let pus = synthetic::parse(MACHINES[machine]).unwrap().pu_count() as u32;
         let policy = &some_policy(policy, pus, &[]);
-        check_everything(MACHINES[machine], policy, seed, &ops);
+        marks.borrow_mut().add(&check_everything(MACHINES[machine], policy, seed, &ops));
+        Ok(())
+    });
+    told.unwrap_or_else(|failure| panic!("{failure}\n{runner}"));
+    if is_usual && let Err(problems) = marks.borrow().check(&[]) {
+        panic!("the stories leave situations out:\n{problems}");
     }
 }

@@ -1,7 +1,8 @@
 //! Finds the program that the user named, the way a shell does. It starts nothing.
 
 use crate::say;
-use rustix::fs::{Access, AtFlags, CWD};
+use rustix::fs::{Access, AtFlags, CWD, FileType};
+use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
@@ -21,25 +22,31 @@ pub fn find(command: &OsStr, search: Option<OsString>) -> anyhow::Result<PathBuf
     }
     if shown.contains('/') {
         let path = PathBuf::from(command);
-        return check(&path).map(|()| path).map_err(|why| why.failure(&shown));
+        return match check(&path) {
+            Ok(()) | Err(Refusal::Unclear) => Ok(path),
+            Err(why) => Err(why.failure(&shown)),
+        };
     }
     let search = search.unwrap_or_else(|| PATH_DEFAULT.into());
-    let mut first_refused = None;
+    let (mut first_refused, mut first_unclear) = (None, None);
     for directory in std::env::split_paths(&search) {
         let place = if directory.as_os_str().is_empty() { Path::new(".") } else { &directory };
         let path = place.join(command);
         match check(&path) {
             Ok(()) => return Ok(path),
             Err(Refusal::Missing) => {}
+            Err(Refusal::Unclear) => first_unclear = first_unclear.or(Some(path)),
             Err(why) => first_refused = first_refused.or(Some(why)),
         }
     }
-    Err(first_refused.unwrap_or(Refusal::Missing).failure(&shown))
+    first_unclear.ok_or_else(|| first_refused.unwrap_or(Refusal::Missing).failure(&shown))
 }
 
 /// The reason why a path cannot be executed.
 #[derive(Debug, Clone, Copy)]
 enum Refusal {
+    /// The look failed for another reason, for want of memory say: the execution itself will tell.
+    Unclear,
     Missing,
     Directory,
     Forbidden,
@@ -61,7 +68,7 @@ impl Refusal {
                      of this directory write ./{shown}"
                 ),
             ),
-            Self::Missing => say::Failure::error(
+            Self::Missing | Self::Unclear => say::Failure::error(
                 say::NOT_FOUND,
                 format!("{shown}: command not found"),
                 format!("it is in no directory of PATH; for a file of this directory write ./{shown}"),
@@ -79,14 +86,17 @@ impl Refusal {
 }
 
 fn check(path: &Path) -> Result<(), Refusal> {
-    let meta = path.metadata().map_err(|error| match error.kind() {
-        std::io::ErrorKind::PermissionDenied => Refusal::Forbidden,
-        _ => Refusal::Missing,
-    })?;
-    if meta.is_dir() {
-        return Err(Refusal::Directory);
+    let refusal = |errno| match errno {
+        Errno::ACCESS | Errno::PERM => Refusal::Forbidden,
+        Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::NAMETOOLONG => Refusal::Missing,
+        _ => Refusal::Unclear,
+    };
+    match rustix::fs::stat(path) {
+        Ok(found) if FileType::from_raw_mode(found.st_mode).is_dir() => return Err(Refusal::Directory),
+        Ok(_) => {}
+        Err(errno) => return Err(refusal(errno)),
     }
-    rustix::fs::accessat(CWD, path, Access::EXEC_OK, AtFlags::EACCESS).map_err(|_| Refusal::Forbidden)
+    rustix::fs::accessat(CWD, path, Access::EXEC_OK, AtFlags::EACCESS).map_err(refusal)
 }
 
 #[cfg(test)]

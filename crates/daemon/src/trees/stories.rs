@@ -10,15 +10,20 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
 
 use numaestro_host::rundir::RuntimeDir;
+use numaestro_marks::Marks;
 use numaestro_policy::Random;
 
 use super::*;
 
 mod model;
+mod situations;
 
 use model::{Killed, Model, Process};
+use situations::Seen;
 
 const STEPS: u64 = 40;
+/// Stories that come to every situation.
+const USUAL: u64 = 400;
 
 /// Something that a manager could do wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +56,9 @@ struct Story {
     /// The first process that has left and was not given its own mask at once.
     narrow: Option<Process>,
     wakeups: Wakeups,
+    /// A move was made that the state file does not know.
+    unsaved: bool,
+    marks: Marks<Seen>,
 }
 
 fn set(text: &str) -> CpuSet {
@@ -73,7 +81,8 @@ impl Story {
         let dice = Random::new(seed);
         let trees = Trees::on(Rc::new(kernel.clone()), dir.attach_socket());
         let (apps, wakeups) = (BTreeMap::new(), Wakeups::new().unwrap());
-        let mut story = Self { kernel, dice, dir, fault, trees, apps, next: 1, saved: None, narrow: None, wakeups };
+        let (next, saved, narrow, unsaved, marks) = (1, None, None, false, Marks::default());
+        let mut story = Self { kernel, dice, dir, fault, trees, apps, next, saved, narrow, wakeups, unsaved, marks };
         story.note();
         story
     }
@@ -88,6 +97,7 @@ impl Story {
         let one = |(app, pid): (&u64, &u32)| (*app, *pid, self.trees.original(*app));
         self.saved = Some(Saved { apps: self.apps.iter().map(one).collect(), masks: self.trees.memory() });
         self.trees.saved();
+        self.unsaved = false;
     }
 
     fn enter(&mut self, pid: u32, said: CpuSet) -> u64 {
@@ -103,7 +113,9 @@ impl Story {
     fn place(&mut self, app: u64, cpus: &CpuSet) {
         let Some(root) = self.apps.get(&app).copied() else { return };
         let others = self.apps.values().copied().filter(|pid| *pid != root).collect();
+        self.marks.reach_if(Seen::OwnIsNarrow, self.trees.original(app) != usable());
         self.trees.place(app, root, &others, cpus).unwrap();
+        self.unsaved = true;
         self.trees.settled(app);
         let members = self.kernel.tree(root, &others);
         self.trees.note_members(app, &members);
@@ -126,6 +138,8 @@ impl Story {
 
     fn leave(&mut self, app: u64) {
         let gone = self.apps.remove(&app);
+        let narrow = gone.is_some_and(|pid| self.kernel.with(pid, |process| process.is_narrow()) == Some(true));
+        self.marks.reach_if(Seen::LeavesNarrow, narrow);
         let roots: BTreeSet<u32> = self.apps.values().copied().collect();
         self.trees.leave(app, &|pid| roots.contains(&pid), &mut self.wakeups);
         let gone = gone.and_then(|pid| self.kernel.with(pid, |process| process.clone()));
@@ -151,8 +165,10 @@ impl Story {
         let former = self.apps.iter().find(|(_, root)| **root == pid).map(|(app, _)| *app);
         if let Some(former) = former {
             if self.dice.below(2) == 0 {
+                self.marks.reach(Seen::AnsweredAsFormer);
                 return self.answer(former);
             }
+            self.marks.reach(Seen::EnteredAnew);
             self.leave(former);
         }
         let app = self.enter(pid, own);
@@ -185,7 +201,8 @@ impl Story {
             }
             5 => {
                 if let Some(pid) = self.one(&programs) {
-                    let child = self.kernel.with(pid, |maker| Process { parent: pid, ..maker.clone() }).unwrap();
+                    let child = self.kernel.born_of(pid).unwrap();
+                    self.marks.reach_if(Seen::BornNarrow, child.is_narrow());
                     self.kernel.add(child);
                 }
             }
@@ -200,6 +217,7 @@ impl Story {
                     self.kernel.0.borrow_mut().processes.remove(&pid);
                     for process in self.kernel.0.borrow_mut().processes.values_mut().filter(|p| p.parent == pid) {
                         process.parent = 1;
+                        self.marks.reach_if(Seen::Orphaned, process.is_narrow());
                     }
                     if let Some((app, _)) = self.apps.clone().into_iter().find(|(_, root)| *root == pid) {
                         self.leave(app);
@@ -214,8 +232,13 @@ impl Story {
     fn take_over(&mut self) {
         self.kernel.0.borrow_mut().moves = None;
         self.trees = Trees::on(Rc::new(self.kernel.clone()), self.dir.attach_socket());
-        self.apps.clear();
+        self.marks.reach_if(Seen::NoFile, self.saved.is_none());
         let saved = self.saved.clone().unwrap_or_default();
+        let gone = saved.apps.iter().any(|(_, pid, _)| self.kernel.start_of(*pid).is_none());
+        let lacks = |pid: &u32| saved.apps.iter().all(|(_, saved, _)| saved != pid);
+        self.marks.reach_if(Seen::FileNamesTheGone, gone);
+        self.marks.reach_if(Seen::FileLacksOne, self.apps.values().any(lacks));
+        self.apps.clear();
         self.note();
         self.trees.remember(merged(saved.masks, &self.dir));
         for (app, pid, own) in saved.apps {
@@ -232,11 +255,16 @@ impl Story {
             if self.dice.below(4) > 0 || !self.apps.values().any(|root| *root == pid) {
                 self.kernel.with(pid, |process| process.mask = own.clone());
             }
+            let narrow = self.kernel.with(pid, |process| process.is_narrow()) == Some(true);
+            self.marks.reach_if(Seen::AsksNarrow, narrow);
+            self.marks.reach(Seen::WaitsOverDeath);
             self.ask(pid, own);
         }
     }
 
     fn stop(&mut self) {
+        self.marks.reach_if(Seen::StopsSeveral, self.apps.len() > 1);
+        self.marks.reach_if(Seen::StopsNobody, self.apps.is_empty());
         for app in self.apps.keys().copied().collect::<Vec<_>>() {
             self.let_go(app);
         }
@@ -252,22 +280,27 @@ impl Story {
         self.kernel.0.borrow().processes.values().find(|process| process.is_narrow()).cloned()
     }
 
-    /// Tells the story; gives the process that breaks the invariant.
-    fn tell(mut self) -> Option<Process> {
+    /// Tells the story; gives the process that breaks the invariant, and the situations.
+    fn tell(mut self) -> (Option<Process>, Marks<Seen>) {
+        let mut kills = 0;
         for _ in 0..self.dice.below(3) {
             let moves = self.dice.below(30);
             self.kernel.0.borrow_mut().moves = Some(u64::from(moves));
             let told = catch_unwind(AssertUnwindSafe(|| (0..STEPS).for_each(|_| self.step())));
-            if let Err(cause) = told
-                && !cause.is::<Killed>()
-            {
-                resume_unwind(cause);
+            if let Err(cause) = told {
+                if !cause.is::<Killed>() {
+                    resume_unwind(cause);
+                }
+                kills += 1;
+                self.marks.reach(Seen::KilledBeforeMove);
+                self.marks.reach_if(Seen::KilledUnsaved, self.unsaved);
+                self.marks.reach_if(Seen::KilledTwice, kills > 1);
             }
             self.take_over();
         }
         (0..5).for_each(|_| self.step());
         self.stop();
-        self.narrow.take().or_else(|| self.left_narrow())
+        (self.narrow.take().or_else(|| self.left_narrow()), self.marks)
     }
 }
 
@@ -275,23 +308,36 @@ fn number(name: &str, usual: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
 }
 
-/// The stories that break the invariant.
-fn broken(fault: Fault, stories: u64) -> Vec<(u64, Process)> {
+/// The stories that break the invariant, and the situations of all.
+fn broken(fault: Fault, stories: u64) -> (Vec<(u64, Process)>, Marks<Seen>) {
     let root = tempfile::tempdir().unwrap();
     let first = number("NUMAESTRO_TEST_SEED", 1) << 32;
     let seeds = first..first + stories;
-    seeds.filter_map(|seed| Some((seed, Story::new(seed, fault, root.path()).tell()?))).collect()
+    let mut marks = Marks::default();
+    let mut tell = |seed| {
+        let (narrow, seen) = Story::new(seed, fault, root.path()).tell();
+        marks.add(&seen);
+        Some((seed, narrow?))
+    };
+    let broken = seeds.filter_map(&mut tell).collect();
+    (broken, marks)
 }
 
 #[test]
 fn who_is_not_managed_is_on_its_own_mask() {
-    let broken = broken(Fault::None, number("NUMAESTRO_TEST_STORIES", 200));
+    let stories = number("NUMAESTRO_TEST_STORIES", USUAL);
+    let (broken, marks) = broken(Fault::None, stories);
     assert!(broken.is_empty(), "{} stories, such as {:#?}", broken.len(), broken.first());
+    if stories >= USUAL
+        && let Err(problems) = marks.check(&[])
+    {
+        panic!("the stories leave situations out:\n{problems}");
+    }
 }
 
 #[test]
 fn the_stories_find_a_manager_that_believes_the_kernel_or_moves_before_it_notes() {
     for fault in [Fault::Deaf, Fault::Unnoted] {
-        assert!(!broken(fault, 200).is_empty(), "{fault:?}");
+        assert!(!broken(fault, 200).0.is_empty(), "{fault:?}");
     }
 }

@@ -5,7 +5,7 @@ use super::args::ChaosArgs;
 use super::progress::Progress;
 use super::{runner, stop};
 use crate::say;
-use numaestro_sim::chaos::{self, Fault, Listener, Options, Summary};
+use numaestro_sim::chaos::{self, Fault, Listener, Options, Reached, Summary};
 use rayon::prelude::*;
 use std::fmt::Write as _;
 use std::panic::{self, AssertUnwindSafe};
@@ -124,14 +124,27 @@ fn many(args: &ChaosArgs, options: &Options) -> anyhow::Result<u8> {
 /// The events of all runs, in numbers.
 fn counts(runs: usize, good: &[Summary]) -> String {
     let sum = |of: fn(&Summary) -> u64| good.iter().map(of).sum::<u64>();
+    let mut reached = Reached::default();
+    for summary in good {
+        reached.add(&summary.reached);
+    }
     let slowest = good.iter().map(|summary| summary.settled_ns).max().unwrap_or(0) as f64 / 1e6;
     format!(
-        "{runs} runs, {} events, {} actions, {} faults, {} programs ended; settled after at most {slowest:.1} ms of calm",
+        "{runs} runs, {} events, {} actions, {} faults, {} programs ended; settled after at most {slowest:.1} ms of calm\n{}",
         sum(|summary| summary.events),
         sum(|summary| summary.actions),
         sum(|summary| summary.faults),
         sum(|summary| summary.ended),
+        situations(&reached),
     )
+}
+
+/// How many of the situations that chaos runs can come to these came to, and the names of the
+/// others.
+fn situations(reached: &Reached) -> String {
+    let ((some, all), never) = (reached.count(), reached.never());
+    let never = if never.is_empty() { String::new() } else { format!("; never: {}", never.join(", ")) };
+    format!("{some} of {all} situations reached{never}")
 }
 
 /// The command that shows a failure again, with as few faults as it needs.

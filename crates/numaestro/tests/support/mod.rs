@@ -9,6 +9,7 @@ pub mod crowd;
 pub mod ended;
 pub mod flipper;
 pub mod manager;
+pub mod nth;
 pub mod programs;
 pub mod shaker;
 

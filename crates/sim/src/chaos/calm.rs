@@ -2,7 +2,8 @@
 //! within bounds.
 
 use super::faults::{LATE_MAX_NS, REJOIN_MAX_NS};
-use super::program::{Doing, Style};
+use super::marks::Around;
+use super::program::{Doing, Program, Style};
 use super::stage::{Stage, Verdict};
 use super::{life, shell, steps, upsets};
 use crate::Nanos;
@@ -26,6 +27,7 @@ const START_NS: Nanos = 500_000_000;
 /// Checks that the run settles, is stable, comes to its end and leaves nothing behind.
 pub(super) fn come_right(stage: &mut Stage<'_>) -> Verdict {
     stage.note("calm", None, "");
+    mark_beginning(stage);
     stage.faults.heal();
     (stage.calm, stage.frozen) = (true, true);
     stage.reckon_all();
@@ -38,6 +40,14 @@ pub(super) fn come_right(stage: &mut Stage<'_>) -> Verdict {
     stay(stage)?;
     drain(stage)?;
     if stage.is_cut() { Ok(()) } else { all_is_free(stage) }
+}
+
+fn mark_beginning(stage: &mut Stage<'_>) {
+    let any = |is: fn(&Program) -> bool| stage.programs.iter().any(|program| program.alive && is(program));
+    let around = &mut stage.observer.around;
+    around.reach_if(Around::CalmWithoutManager, stage.manager.engine.is_none());
+    around.reach_if(Around::CalmWhileOneWaits, any(|program| program.app.is_some() && program.position() > 0));
+    around.reach_if(Around::CalmWhileOneIsStopped, any(Program::is_stopped));
 }
 
 /// Everybody repeats its present state, as clients do that attach again.

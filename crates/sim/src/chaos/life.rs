@@ -3,6 +3,7 @@
 
 use super::agenda::Happening;
 use super::faults::Fault;
+use super::marks::Around;
 use super::program::{Admission, Doing, Program, Style};
 use super::shell;
 use super::stage::{Stage, Verdict};
@@ -19,6 +20,7 @@ pub(super) fn arrives(stage: &mut Stage<'_>, number: u32) -> Verdict {
     stage.programs.push(program);
     let index = stage.programs.len() - 1;
     acts_later(stage, index);
+    stage.observer.around.reach_if(Around::ComesToNobody, stage.manager.engine.is_none());
     joins(stage, index)
 }
 
@@ -37,6 +39,7 @@ fn joins(stage: &mut Stage<'_>, index: usize) -> Verdict {
     let mut wish = Wish { request: program.wants.max(1), ..program.wish.clone() };
     if !program.places.placed().is_empty() {
         (wish.wait, wish.claim) = (Some(false), Some(program.places.placed().clone()));
+        stage.observer.around.reach(Around::BackWithProcessors);
     }
     stage.manager.by_id.insert(app, index);
     if stage.faults.strikes(Fault::Wrong) {

@@ -22,6 +22,7 @@ mod calm;
 mod faults;
 mod ledger;
 mod life;
+mod marks;
 mod options;
 mod plan;
 mod program;
@@ -34,6 +35,7 @@ mod whereabouts;
 
 use crate::Nanos;
 pub use faults::{Fault, Faults};
+pub use marks::{Around, NOT_IN_CHAOS, Reached};
 pub use options::{Listener, Options, Planted};
 pub use plan::Plan;
 use stage::{Stage, Verdict};
@@ -56,6 +58,8 @@ pub struct Summary {
     pub ended: u64,
     /// Time from the end of the faults until nothing moved any more, nanoseconds.
     pub settled_ns: Nanos,
+    /// The situations that it came to.
+    pub reached: Reached,
 }
 
 /// A mistake.
@@ -99,6 +103,7 @@ pub fn run(seed: u64, options: &Options, listener: &mut dyn Listener) -> Result<
         faults: stage.faults.struck(),
         ended: stage.counts.ended,
         settled_ns: stage.counts.settled_ns,
+        reached: stage.observer.reached(),
         about,
     })
 }

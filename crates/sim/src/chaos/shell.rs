@@ -3,6 +3,7 @@
 
 use super::agenda::Happening;
 use super::faults::Fault;
+use super::marks::Around;
 use super::options::Planted;
 use super::program::{Admission, Halt, Program};
 use super::stage::{Stage, Verdict};
@@ -85,9 +86,12 @@ fn hear(stage: &mut Stage<'_>, event: &Event) -> Verdict {
     let (what, app, rest) = trace::event(event);
     if stage.manager.engine.is_none() {
         stage.note("! unheard", app, &format!("{what} {rest}"));
+        stage.observer.around.reach_if(Around::UnheardWord, app.is_some());
         return Ok(());
     }
     stage.note(what, app, &rest);
+    let unknown = app.is_some_and(|app| !stage.manager.by_id.contains_key(&app));
+    stage.observer.around.reach_if(Around::WordOfTheGone, unknown);
     believe(stage, app, event);
     let forgets = stage.options.planted == Planted::AdoptedForgotten && matches!(event, Event::Adopted { .. });
     if !forgets {
@@ -102,6 +106,7 @@ fn hear(stage: &mut Stage<'_>, event: &Event) -> Verdict {
     stage.counts.actions += actions.len() as u64;
     let refused = actions.iter().any(|action| matches!(action, Action::Refuse { .. }));
     stage.manager.ledger.heard(event, refused);
+    stage.observer.step(event, &actions);
     if let Event::Offline { pu } = event
         && !refused
     {
@@ -174,8 +179,10 @@ fn carry_out(stage: &mut Stage<'_>, action: &Action) -> Verdict {
         }
         Action::Force { app, epoch, pus } => {
             let program = &mut stage.programs[index];
+            stage.observer.around.reach_if(Around::NeverAnswersAndIsForced, program.slowness.is_none());
             if stage.faults.strikes(Fault::Action) {
                 stage.note_fault("! unforced", Some(*app), "");
+                stage.observer.around.reach(Around::ForceFails);
             } else {
                 let shared = program.places.page().is_some_and(|page| page.shared);
                 program.places.move_to(*epoch, pus, shared);
@@ -199,6 +206,7 @@ fn carry_out(stage: &mut Stage<'_>, action: &Action) -> Verdict {
 fn stop(stage: &mut Stage<'_>, index: usize, app: AppId) {
     if stage.faults.strikes(Fault::Action) {
         stage.note_fault("! unstopped", Some(app), "");
+        stage.observer.around.reach(Around::StopFails);
         stage.programs[index].places.excuse_all();
         stage.manager.inbox.push_back(Event::Unstoppable { app });
         let later = stage.faults.lateness();
@@ -215,6 +223,7 @@ fn go_on_with(stage: &mut Stage<'_>, index: usize, app: AppId) {
     }
     if stage.faults.strikes(Fault::Action) {
         stage.note_fault("! not let go", Some(app), "");
+        stage.observer.around.reach(Around::GoesOnLate);
         let later = stage.faults.lateness();
         stage.agenda.after(later, Happening::GoesOn(index));
     } else {
@@ -237,11 +246,13 @@ fn target(stage: &mut Stage<'_>, index: usize, app: AppId, epoch: u32, pus: &PuS
     stage.counts.moves += u64::from(program.places.publish(epoch, pus, shared));
     if stage.faults.strikes(Fault::Death) {
         stage.note_fault("! dies", Some(app), "before it is told");
+        stage.observer.around.reach_if(Around::DiesBeforeItIsTold, stage.programs[index].alive);
         stage.dies(index);
     }
     let fails = stage.faults.strikes(Fault::Action);
     if fails {
         stage.note_fault("! untold", Some(app), "");
+        stage.observer.around.reach(Around::TargetLost);
     }
     let everywhere = stage.plan.machine.all();
     let program = &mut stage.programs[index];

@@ -5,6 +5,7 @@
 use super::agenda::{Agenda, Happening};
 use super::faults::Faults;
 use super::ledger::Ledger;
+use super::marks::{Around, Observer};
 use super::options::{Listener, Options, Planted};
 use super::plan::Plan;
 use super::program::Program;
@@ -73,6 +74,7 @@ pub(super) struct Stage<'a> {
     pub calm: bool,
     pub draws: Stream,
     pub counts: Counts,
+    pub observer: Observer,
 }
 
 impl<'a> Stage<'a> {
@@ -100,6 +102,7 @@ impl<'a> Stage<'a> {
             calm: false,
             draws: Stream::new(seed, Purpose::Arrivals, 0),
             counts: Counts::default(),
+            observer: Observer::default(),
         }
     }
 
@@ -144,16 +147,20 @@ impl<'a> Stage<'a> {
 
     /// A program dies. The shell sees its death, perhaps late.
     pub fn dies(&mut self, index: usize) {
+        let managed = self.manager.engine.is_some();
         let program = &mut self.programs[index];
         if !std::mem::replace(&mut program.alive, false) {
             return;
         }
+        self.observer.around.reach_if(Around::DiesUnmanaged, !managed);
+        self.observer.around.reach_if(Around::EndsWithoutReturn, managed && program.alone && program.app.is_none());
         program.places.vanish();
         program.work.cease();
         if let Some(app) = program.app
             && self.options.planted != Planted::DepartUnsaid
         {
             let late = self.faults.maybe_late();
+            self.observer.around.reach_if(Around::DeathHeardLate, late > 0);
             self.agenda.after(late, Happening::Notice(Event::Depart { app }));
         }
     }

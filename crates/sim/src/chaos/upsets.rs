@@ -3,7 +3,8 @@
 use super::agenda::Happening;
 use super::faults::{Fault, REJOIN_MAX_NS};
 use super::ledger::Ledger;
-use super::program::Halt;
+use super::marks::Around;
+use super::program::{Halt, Program};
 use super::shell;
 use super::stage::{Stage, Verdict};
 use crate::Nanos;
@@ -68,6 +69,7 @@ fn unplug(stage: &mut Stage<'_>) {
         return;
     }
     let many = if kind == 1 { count - 1 } else { 1 };
+    stage.observer.around.reach_if(Around::AllButOneUnplugged, kind == 1 && count > 2);
     for pu in (first..first + many).map(|pu| PuId(pu % count)) {
         let after = stage.faults.stream(Fault::Unplug).exponential() * stage.plan.chaos_ns as f64 / 8.0;
         let left = usable_now(stage);
@@ -77,6 +79,7 @@ fn unplug(stage: &mut Stage<'_>) {
             continue;
         }
         stage.note("! unplug", None, &format!("PU {pu}"));
+        stage.observer.around.reach_if(Around::UnpluggedWithoutManager, stage.manager.engine.is_none());
         shell::say(stage, Event::Offline { pu });
         stage.agenda.after(after as Nanos, Happening::Back(pu));
     }
@@ -104,8 +107,21 @@ fn clock_jumps(stage: &mut Stage<'_>) {
     let far = [1_000_000, 1_000_000_000, HOURS_5][stream.below(3) as usize];
     let by = if stream.below(2) == 0 { far } else { -far };
     stage.note("! clock", None, &format!("jumps by {by}"));
+    let (leaving, around) = (stage.observer.watch.is_leaving(), &mut stage.observer.around);
+    around.reach_if(Around::ClockBackWhileOneLeaves, leaving && by < 0);
+    around.reach_if(Around::ClockAheadWhileOneLeaves, leaving && by > 0);
     stage.agenda.jump(by);
     stage.set_timer();
+}
+
+fn mark_kill(stage: &mut Stage<'_>) {
+    let leaving = stage.observer.watch.is_leaving();
+    let any = |is: fn(&Program) -> bool| stage.programs.iter().any(|program| program.alive && is(program));
+    let around = &mut stage.observer.around;
+    around.reach_if(Around::KilledAmidTurns, any(Program::is_stopped));
+    around.reach_if(Around::KilledWhileOneWaits, any(|program| program.app.is_some() && program.position() > 0));
+    around.reach_if(Around::KilledWhileOneLeaves, leaving);
+    around.reach_if(Around::KilledBeforeAllAreBack, any(|program| program.alone && program.app.is_none()));
 }
 
 /// Kills the manager. Programs go on without targets, and most of them find the next manager.
@@ -114,6 +130,8 @@ fn kill_manager(stage: &mut Stage<'_>) {
         return;
     }
     stage.note("! killed", None, "");
+    mark_kill(stage);
+    stage.observer.watch.forget();
     stage.manager.by_id.clear();
     stage.manager.inbox.clear();
     for index in 0..stage.programs.len() {

@@ -60,6 +60,11 @@ impl Model {
         pid
     }
 
+    /// A child of this process, as it is born.
+    pub(super) fn born_of(&self, parent: u32) -> Option<Process> {
+        self.with(parent, |maker| Process { parent, ..maker.clone() })
+    }
+
     pub(super) fn pids(&self) -> Vec<u32> {
         self.0.borrow().processes.keys().copied().collect()
     }
