@@ -19,7 +19,8 @@ use support::programs::any;
 use support::{eventually, has, is_root, number};
 use table::{Kind, PARTS};
 
-/// A program that is there all the time, and computes where nobody else does. It ends with the test.
+/// A program that is there all the time, and computes where nobody else does. It ends with the
+/// test.
 struct Neighbour(Option<Running>);
 
 impl Neighbour {

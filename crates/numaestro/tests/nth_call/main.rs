@@ -84,14 +84,17 @@ fn all(seed: u64) -> Vec<String> {
     found.into_inner().expect("no panic")
 }
 
-/// Calls of a role from which one is drawn.
-const fn most(role: Role) -> u64 {
-    match role {
-        Role::Manager => 300,
-        Role::Guard => 6,
-        Role::Run => 60,
-        Role::Shim => 40,
-    }
+/// The call of a role that fails, drawn: each power of two up to the last is as likely as the next,
+/// because a manager makes thousands of calls and the first ones differ most.
+fn drawn(role: Role, dice: &mut Dice) -> u64 {
+    let powers = match role {
+        Role::Manager => 12,
+        Role::Guard => 2,
+        Role::Run => 6,
+        Role::Shim => 5,
+    };
+    let least = 1 << dice.roll(powers);
+    least + dice.roll(least)
 }
 
 /// Some, drawn from the seed, as long as there is time.
@@ -101,7 +104,7 @@ fn some(seed: u64) -> Vec<String> {
     while began.elapsed() < BUDGET {
         let story = STORIES[told % STORIES.len()];
         let role = Role::ALL[dice.roll(4) as usize];
-        let n = 1 + dice.roll(most(role));
+        let n = drawn(role, &mut dice);
         let case = tell(story, role, n, seed);
         told += 1;
         struck += usize::from(case.struck.is_some());

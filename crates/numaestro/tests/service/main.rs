@@ -10,8 +10,8 @@ mod systemd;
 use numaestro_abi::control::Status;
 use std::sync::atomic::{AtomicU16, Ordering};
 
-/// A port that a manager can listen at, another one for each test. The kernel gives none of these to
-/// whoever connects, so nobody takes it in between.
+/// A port that a manager can listen at, another one for each test. The kernel gives none of these
+/// to whoever connects, so nobody takes it in between.
 fn free_port() -> u16 {
     static TAKEN: AtomicU16 = AtomicU16::new(0);
     let first = 20_000 + (std::process::id() % 10_000) as u16;
