@@ -19,13 +19,12 @@ use support::programs::any;
 use support::{eventually, has, is_root, number};
 use table::{Kind, PARTS};
 
-/// A program that is there all the time, and computes where nobody else does. It ends with the
-/// test.
+/// A program that is there all the time. It ends with the test.
 struct Neighbour(Option<Running>);
 
 impl Neighbour {
     fn of(manager: &Manager) -> Self {
-        let running = ended::start(&mut manager.run_command(["nice", "-n", "19", &any("inside"), "100000"]));
+        let running = ended::start(&mut manager.run_command([any("inside").as_str(), "100000"]));
         let attached = || manager.status().is_some_and(|s| s.apps.iter().any(|app| app.regions > 0));
         assert!(eventually(attached), "no neighbour");
         Self(Some(running))
