@@ -123,8 +123,9 @@ fn lay_out(repository: &Path, tree: &Path) {
     let (_, rest) = rest.split_once("[workspace.package]").expect("what all packages have");
     // The other crates are members because these need them.
     let members = "members = [\"crates/policy\", \"crates/sim\", \"crates/daemon\"]";
-    // What is tried here is small, so compiling for speed would take longer than it saves.
-    let (before, _) = rest.split_once("[profile.dev.package]").expect("what is made fast");
+    // What is tried here is small, so compiling for speed would take longer than it saves; and
+    // profiles name crates that are not in the copy.
+    let (before, _) = rest.split_once("[profile.").expect("what is made fast");
     let manifest = format!("{head}{members}\n\n[workspace.package]{before}");
     write_if_new(&tree.join("Cargo.toml"), manifest.as_bytes());
     for name in ["rustfmt.toml", "clippy.toml"] {
