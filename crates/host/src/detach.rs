@@ -7,10 +7,10 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
-use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use rustix::process::{Pid, Signal};
 
 use crate::error::{self, HostError};
+use crate::socket;
 
 /// Starts `command` in a session of its own, child of init, its error output to `log`, its input
 /// from nowhere. Returns the reading end of a pipe that is its standard output: a line on it is how
@@ -73,9 +73,7 @@ impl Watcher {
 /// To be called while this process has one thread that works: locks that other threads held would
 /// be held in the copy for ever.
 pub fn fork_watcher(name: &std::ffi::CStr, work: impl FnOnce(OwnedFd)) -> Result<(OwnedFd, Watcher), HostError> {
-    let (kind, flags) = (SocketType::SEQPACKET, SocketFlags::CLOEXEC);
-    let (theirs, ours) = rustix::net::socketpair(AddressFamily::UNIX, kind, flags, None)
-        .map_err(error::call("make a pair of sockets"))?;
+    let (theirs, ours) = socket::pair()?;
     // SAFETY: the copy has one thread, the caller promises that nobody else was in the middle of
     // something.
     match unsafe { libc::fork() } {

@@ -91,6 +91,12 @@ pub fn peer_groups(socket: BorrowedFd<'_>) -> Vec<u32> {
     groups
 }
 
+/// Two ends that keep the bounds of messages.
+pub(crate) fn pair() -> Result<(OwnedFd, OwnedFd), HostError> {
+    let pair = rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None);
+    pair.map_err(error::call("make a pair of sockets"))
+}
+
 /// A listening socket in the file system.
 #[derive(Debug)]
 pub struct Listener {

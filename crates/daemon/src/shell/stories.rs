@@ -12,6 +12,7 @@ use numaestro_abi::control::Options;
 use numaestro_contract::{Observation, stories};
 use numaestro_engine::{AppId, Engine, Nanos};
 use numaestro_host::PidFd;
+use numaestro_host::stop::Remote;
 
 use super::*;
 use crate::programs::Owner;
@@ -38,8 +39,9 @@ impl Played {
         let (machine, journal) = (engine.machine().clone(), Some(journal(root.path())));
         let config = Config { unmanaged: false, journal, journal_observations: true, ..Config::default() };
         let (usable, seen) = (machine.os_cpuset(machine.allowed()), CpuSet::default());
+        let guard = Remote::in_this_process().ok();
         let mut shell =
-            Shell::on(Rc::new(config), Site { machine, usable, seen }, root.path().join("attach"), None).unwrap();
+            Shell::on(Rc::new(config), Site { machine, usable, seen }, root.path().join("attach"), guard).unwrap();
         shell.engine.replace(engine);
         Self { shell, root, read: 0, own: VecDeque::new(), children: Vec::new() }
     }

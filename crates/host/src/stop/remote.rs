@@ -18,6 +18,8 @@ use serde::{Deserialize, Serialize};
 use super::{Group, LEASE_NS, News, Outcome, PATIENCE_NS, Stopper};
 use crate::clock::monotonic_ns;
 use crate::detach::Watcher;
+use crate::error::HostError;
+use crate::socket;
 
 /// Time that the other process has beside that of a stop, until its answer counts as late.
 const SLACK_NS: u64 = 20_000_000;
@@ -181,8 +183,8 @@ impl Server<'_> {
 #[derive(Debug)]
 pub struct Remote {
     socket: OwnedFd,
-    /// The process that stops, as a child of this one.
-    process: Watcher,
+    /// The process that stops, as a child of this one; `None`: a thread.
+    process: Option<Watcher>,
     buffer: Vec<u8>,
     /// The latest request for each group that is stopped, or may yet be. A message about an older
     /// request, or about none, is not true any more.
@@ -201,6 +203,18 @@ pub struct Remote {
 impl Remote {
     /// `socket` leads to `process`, which is in [`serve`]: both by [`crate::detach::fork_watcher`].
     pub fn new((socket, process): (OwnedFd, Watcher)) -> Self {
+        Self::of(socket, Some(process))
+    }
+
+    /// A stopper in a thread of this process, which is frozen with it. For tests of a manager's
+    /// parts.
+    pub fn in_this_process() -> Result<Self, HostError> {
+        let (theirs, ours) = socket::pair()?;
+        std::thread::spawn(move || serve(&theirs));
+        Ok(Self::of(ours, None))
+    }
+
+    fn of(socket: OwnedFd, process: Option<Watcher>) -> Self {
         Self {
             socket,
             process,
@@ -243,7 +257,9 @@ impl Remote {
     /// Without its process everything runs, by the kernel.
     fn give_up(&mut self) {
         self.ended = true;
-        self.process.kill();
+        if let Some(process) = &self.process {
+            process.kill();
+        }
         let stopped = std::mem::take(&mut self.requests);
         self.news.extend(stopped.into_keys().map(|key| News::Unstoppable(key, ENDED.to_owned())));
     }

@@ -2,14 +2,11 @@
 
 use std::process::{Child, Command, Stdio};
 
-use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
-
 use super::*;
 
 /// Both ends, and a process to be killed in place of one that serves.
 fn pair() -> (OwnedFd, Remote, Child) {
-    let pair = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None);
-    let (theirs, ours) = pair.expect("a pair of sockets");
+    let (theirs, ours) = socket::pair().expect("a pair of sockets");
     let child = Command::new("sleep").arg("1000").stdin(Stdio::null()).spawn().expect("sleep starts");
     (theirs, Remote::new((ours, Watcher::of(&child))), child)
 }
