@@ -16,4 +16,5 @@ esac
 case $1 in */slurm-* | */containers-* | */mpi-*) kind=clusters ;; esac
 [ "${NUMAESTRO_TESTS_OF:?pure, processes or clusters}" = "$kind" ] || exit 0
 export RUST_TEST_THREADS="${RUST_TEST_THREADS:-$threads}"
-exec "$@"
+# Whoever starts the tests in the background may have these ignored, which programs inherit.
+exec env --default-signal=INT,QUIT "$@"
