@@ -135,7 +135,7 @@ fn the_manager_of_all_users_has_no_socket_in_the_network() {
 /// As `numaestro-metrics.socket` and its service do it.
 #[test]
 fn a_process_without_rights_passes_the_page_on() {
-    const TOOLS: [&str; 2] = ["/usr/bin/systemd-socket-activate", "/usr/lib/systemd/systemd-socket-proxyd"];
+    const TOOLS: [&str; 2] = ["/usr/bin/systemd-socket-activate", "/lib/systemd/systemd-socket-proxyd"];
     if numaestro_host::own_uid() != 0 {
         skip!("only root can be the manager of all users");
     }
