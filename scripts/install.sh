@@ -177,12 +177,11 @@ put_units() {
 }
 
 install_all() {
-    local file
-    local built=${COMMAND:-target/release/numaestro}
-    for file in "$built" "${built%/*}/numaestro-manager" build/client/libnumaestro.so; do
+    local command=${COMMAND:-target/release/numaestro} file
+    for file in "$command" "${command%/*}/numaestro-manager" build/client/libnumaestro.so; do
         [ -e "$file" ] || { echo "install: $file is missing: make build, then try again" >&2; exit 1; }
     done
-    local command=$built version library scenario page path
+    local version library scenario page path
     [ -z "$destination" ] || mkdir -p "$destination"
     make_directory "$prefix" 2>/dev/null
     [ -w "$destination$prefix/" ] || {

@@ -35,6 +35,7 @@ use crate::whole::Debts;
 const GRACE: Duration = Duration::from_secs(3);
 /// Most time for which the guard tries affinities that it cannot give back at once.
 const PATIENCE: Duration = Duration::from_secs(2);
+
 /// Makes the copy. To be called before the manager has threads. Without one no program can be
 /// stopped, and a manager that is killed is followed up by the next one only.
 pub(crate) fn start(config: &Config) -> Option<Remote> {

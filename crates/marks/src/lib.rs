@@ -7,7 +7,7 @@
 //! Antithesis.
 //!
 //! [`Watch`] sees a run between an engine and its programs: events and actions, no state of the
-//! engine. Chaos runs, the engine's property test and the contract's stories use it.
+//! engine. Chaos runs and the engine's property test use it.
 
 mod list;
 mod program;

@@ -284,7 +284,7 @@ impl Remote {
         while outcomes.len() < ordered.len() && !self.ended {
             match self.hear(until) {
                 Some(Answer::Outcome(request, key, outcome)) => {
-                    if ordered.contains(&(key, request)) {
+                    if ordered.binary_search_by_key(&request, |(_, request)| *request).is_ok() {
                         if matches!(outcome, Outcome::Unstoppable(_)) && self.requests.get(&key) == Some(&request) {
                             self.requests.remove(&key);
                         }
