@@ -23,7 +23,7 @@ const TWO: &[&[Step]] = &[&[Open, Write, Meet, Read, End, Dissolve], &[Join, Wri
 const THREE: &[&[Step]] = &[&[Open, End, Dissolve], &[Join, End, Return], &[Join, End, Return]];
 
 /// Each thread has a carrier that works.
-const UNFOLDED: Case = Case { preemptions: 3, limit: 2, programs: TWO, limits: &[] };
+const UNFOLDED: Case = Case { preemptions: 2, limit: 2, programs: TWO, limits: &[] };
 /// One carrier runs both.
 const FOLDED: Case = Case { preemptions: 3, limit: 1, programs: TWO, limits: &[] };
 /// Two carriers run three contexts.

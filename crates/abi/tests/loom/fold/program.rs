@@ -253,7 +253,8 @@ pub fn check(case: &Case, mistake: Option<Mistake>) {
 pub fn check_most(case: &Case, mistake: Option<Mistake>, most: Option<usize>) {
     let Case { preemptions, limit, programs, limits } = *case;
     let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(preemptions);
+    // Loom's own variable, LOOM_MAX_PREEMPTIONS, asks for more of them.
+    builder.preemption_bound = builder.preemption_bound.max(Some(preemptions));
     builder.max_branches = 5_000;
     builder.max_permutations = most;
     builder.check(move || {
