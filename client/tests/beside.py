@@ -1,20 +1,30 @@
 """NumPy, and perhaps an OpenMP library beside it: beside.py SECONDS [plugin.so] [own]
 
+With "-" for SECONDS it works until its standard input ends.
+
 Prints the team sizes of the plugin as the programs in C do, and the number of threads that OpenBLAS
 uses at the end. "own": the program sets that number to 3 by itself, half-way.
 """
 import ctypes
 import glob
 import os
+import select
 import sys
 import time
 
 import numpy
 
-until = time.monotonic() + float(sys.argv[1])
-half = time.monotonic() + float(sys.argv[1]) / 2
+seconds = float("inf") if sys.argv[1] == "-" else float(sys.argv[1])
+until = time.monotonic() + seconds
+half = time.monotonic() + seconds / 2
 plugins = [ctypes.CDLL(word) for word in sys.argv[2:] if word.endswith(".so")]
 own = "own" in sys.argv[2:]
+
+
+def goes_on():
+    if seconds < float("inf"):
+        return time.monotonic() < until
+    return not select.select([sys.stdin], [], [], 0)[0]
 
 
 def openblas():
@@ -34,7 +44,7 @@ a = numpy.arange(40_000, dtype=float).reshape(200, 200) % 7
 expected = a @ a
 team = ctypes.c_int(0)
 seen = {}
-while time.monotonic() < until:
+while goes_on():
     assert (a @ a == expected).all()
     for plugin in plugins:
         plugin.plugin_sum.restype = ctypes.c_longlong

@@ -1,18 +1,21 @@
 /* The common part of the test programs: runs for a time, fails, and counts the team sizes that it
  * saw.
  *
- * A program repeats its rounds for the seconds named in its first argument, checks every round, and
- * prints one line on standard output that is the same with any number of rounds, threads and
- * processors. The team sizes it saw go to standard error as "sizes 1:20 2:35": from this line the
- * harness reads whether a size was held or followed the allocation. This file includes nothing of
- * numaestro: the programs are ordinary ones.
+ * A program repeats its rounds for the seconds named in its first argument, or with "-" until its
+ * standard input ends. It checks every round, and prints one line on standard output that is the
+ * same with any number of rounds, threads and processors. The team sizes it saw go to
+ * standard error as "sizes 1:20 2:35": from this line the harness reads whether a size was held or
+ * followed the allocation. This file includes nothing of numaestro: the programs are ordinary ones.
  */
 #ifndef CHECK_H
 #define CHECK_H
 
+#include <math.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -54,15 +57,28 @@ static inline void check_saw(int team)
     __atomic_fetch_add(&check_sizes[team < CHECK_SIZES ? team : 0], 1, __ATOMIC_RELAXED);
 }
 
-/* The first argument is the number of seconds; one round is done in any case. */
+/* When a program that is given this argument ends: with "-", later than ever. */
+static inline double check_end_by(const char *seconds)
+{
+    return !strcmp(seconds, "-") ? HUGE_VAL : check_now() + strtod(seconds, NULL);
+}
+
+/* Whether this time has come, or standard input has ended. */
+static inline int check_over(double until)
+{
+    struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+    return until == HUGE_VAL ? poll(&input, 1, 0) > 0 : check_now() >= until;
+}
+
+/* One round is done in any case. */
 static inline int check_going(int argc, char **argv)
 {
     if (check_until == 0.0) {
-        check_until = check_now() + (argc > 1 ? strtod(argv[1], NULL) : 1.0);
+        check_until = check_end_by(argc > 1 ? argv[1] : "1");
         return 1;
     }
     check_rounds++;
-    return check_now() < check_until;
+    return !check_over(check_until);
 }
 
 static inline int check_end(const char *name, long long result)

@@ -1,8 +1,9 @@
-/* Works for the seconds of the first argument with a mask of its own choice, and fails if that mask
- * changes. "process CPU": binds itself, in its only thread. "thread CPU": binds one thread of
- * three. "number CPU": binds itself by the system call. "team CPU": binds itself, and then opens
- * parallel regions. "briefly CPU": binds itself, and after a third of the time takes everything
- * that it had. "born": has the mask that it was started with. It prints a line when it is bound. */
+/* Works for the seconds of the first argument, or with "-" until its standard input ends, with a
+ * mask of its own choice, and fails if that mask changes. "process CPU": binds itself, in its only
+ * thread. "thread CPU": binds one thread of three. "number CPU": binds itself by the system call.
+ * "team CPU": binds itself, and then opens parallel regions. "briefly CPU": binds itself, and after
+ * a third of the time takes everything that it had. "born": has the mask that it was started with.
+ * It prints a line when it is bound. */
 #include "check.h"
 #include <omp.h>
 #include <pthread.h>
@@ -33,21 +34,21 @@ static void look(void)
 
 static void work(void)
 {
-    while (check_now() < until)
+    while (!check_over(until))
         look();
 }
 
 static void *unbound(void *unused)
 {
     (void)unused;
-    while (check_now() < until)
+    while (!check_over(until))
         ;
     return NULL;
 }
 
 static void open_regions(void)
 {
-    while (check_now() < until) {
+    while (!check_over(until)) {
 #pragma omp parallel
         look();
     }
@@ -58,7 +59,7 @@ int main(int argc, char **argv)
     if (argc < 3)
         return 2;
     way = argv[2];
-    until = check_now() + atof(argv[1]);
+    until = check_end_by(argv[1]);
     if (argc > 3) {
         CPU_ZERO(&mine);
         CPU_SET(atoi(argv[3]), &mine);

@@ -2,6 +2,7 @@
 //
 //     tbb [SECONDS [THREADS]]
 //
+// With "-" for SECONDS it works until its standard input ends.
 // At least THREADS threads are to take part: it waits a little before it starts any. At the end it
 // waits for the end of all workers.
 //
@@ -13,6 +14,7 @@
 #include <cstring>
 #include <ctime>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/prctl.h>
 #include <tbb/global_control.h>
 #include <tbb/parallel_for.h>
@@ -70,10 +72,12 @@ int main(int argc, char **argv)
     prctl(PR_GET_NAME, program);
     if (least > 1)
         usleep(700 * 1000);
+    const bool told = argc > 1 && std::strcmp(argv[1], "-") == 0;
     const double until = now() + (argc > 1 ? std::strtod(argv[1], nullptr) : 1.0);
     std::vector<int> cell(n, 0);
     tbb::task_scheduler_handle handle{tbb::attach{}};
     int rounds = 0;
+    bool over = false;
     do {
         rounds++;
         tbb::parallel_for(0, n, [&](int i) {
@@ -92,7 +96,9 @@ int main(int argc, char **argv)
             std::fprintf(stderr, "wrong: sum %lld in round %d\n", sum, rounds);
             return 1;
         }
-    } while (now() < until);
+        pollfd input = {STDIN_FILENO, POLLIN, 0};
+        over = told ? poll(&input, 1, 0) > 0 : now() >= until;
+    } while (!over);
     if (threads < least) {
         std::fprintf(stderr, "wrong: %d threads took part\n", threads.load());
         return 1;

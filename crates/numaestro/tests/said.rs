@@ -75,7 +75,7 @@ fn setters_are_called_or_not_as_it_says() {
     let Some(python) = python() else { skip!("no Python that has NumPy; NUMAESTRO_PYTHON names one") };
     let manager = Manager::started();
     let script = source("beside.py");
-    let program = [python.as_str(), &script, "5"];
+    let program = [python.as_str(), &script, "-"];
     let leave = ("NUMAESTRO_LIBRARIES", "*openblas*=leave");
     let cases: [Case; 4] = [
         (&[], None, true),
@@ -88,7 +88,7 @@ fn setters_are_called_or_not_as_it_says() {
         let libraries = said(&manager, options, &variables, "libraries", &program);
         let last = libraries.last().expect("a line");
         assert_eq!(last.contains("own setters"), set, "{options:?} {rule:?}: {libraries:?}");
-        let running = ended::start(&mut on_one(&manager, options, &variables, &program));
+        let running = ended::start_until_told(&mut on_one(&manager, options, &variables, &program));
         let how = |how| {
             let apps = manager.status().map(|status| status.apps).unwrap_or_default();
             apps.iter().flat_map(|app| &app.libraries).any(|one| one.runtime == "OpenBLAS" && one.how == how)

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::io::{Read, Write as _};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
@@ -51,6 +51,8 @@ impl Ended {
 pub struct Running {
     what: String,
     pid: Pid,
+    /// Its standard input, where that ends when its end is asked for.
+    input: Option<ChildStdin>,
     end: mpsc::Receiver<(ExitStatus, Vec<u8>, Vec<u8>)>,
 }
 
@@ -65,16 +67,22 @@ impl Drop for Running {
 
 /// Starts it as leader of a process group, with `input` on its standard input.
 pub fn start_with_input(command: &mut Command, input: &[u8]) -> Running {
+    let mut running = start_until_told(command);
+    let _ = running.input.take().expect("it is there").write_all(input);
+    running
+}
+
+/// Starts it with a standard input that ends when its end is asked for: the programs of
+/// `client/tests` work as long where they are told `-` instead of a number of seconds.
+pub fn start_until_told(command: &mut Command) -> Running {
     let what = format!("{command:?}");
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
     let mut child = command.spawn().unwrap_or_else(|error| panic!("{what}: {error}"));
     let pid = Pid::from_child(&child);
-    let mut stdin = child.stdin.take().expect("was piped");
-    let _ = stdin.write_all(input);
-    drop(stdin);
+    let input = child.stdin.take();
     let (tell, end) = mpsc::channel();
     std::thread::spawn(move || tell.send(collect(child)));
-    Running { what, pid, end }
+    Running { what, pid, input, end }
 }
 
 /// Starts it with nothing to read.
@@ -122,7 +130,8 @@ impl Running {
     }
 
     /// Its end, or what it was doing when it was killed after `limit`.
-    pub fn end_within(self, limit: Duration) -> Result<Ended, String> {
+    pub fn end_within(mut self, limit: Duration) -> Result<Ended, String> {
+        drop(self.input.take());
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
         if let Ok((status, stdout, stderr)) = self.end.recv_timeout(limit) {
             return Ok(Ended { status, stdout: text(stdout), stderr: text(stderr) });
