@@ -72,7 +72,8 @@ fn a_library_from_a_package_computes_the_same_while_its_processors_change() {
 
 fn imports(python: &str, module: &str) -> bool {
     // The user's own packages are wheels.
-    alone([python, "-s", "-c", &format!("import {module}")]).output().is_ok_and(|output| output.status.success())
+    let look = format!("import importlib.util, sys; sys.exit(importlib.util.find_spec('{module}') is None)");
+    alone([python, "-s", "-c", &look]).output().is_ok_and(|output| output.status.success())
 }
 
 fn computes_the_same(python: &str, variables: &[(&str, &str)]) {

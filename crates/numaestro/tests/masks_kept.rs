@@ -65,7 +65,7 @@ fn whoever_is_killed_every_mask_is_whole_after_stop() {
     if processors() < 2 {
         skip!("one processor only");
     }
-    let (rounds, mut kills, mut stops, mut threads, mut waited) = (number("NUMAESTRO_TEST_ROUNDS", 6), 0, 0, 0, 0);
+    let (rounds, mut kills, mut stops, mut threads, mut waited) = (number("NUMAESTRO_TEST_ROUNDS", 4), 0, 0, 0, 0);
     for round in 0..rounds {
         let mut dice = Dice::new(1000 + round);
         let policy = POLICIES[round as usize % POLICIES.len()];

@@ -54,7 +54,7 @@ impl Case<'_> {
     }
 
     fn managed(&self, manager: &Manager, path: &str, threads: &str) -> Ended {
-        let seconds = format!("{}", number("NUMAESTRO_TEST_MILLISECONDS", 300) as f64 / 1000.0);
+        let seconds = format!("{}", number("NUMAESTRO_TEST_MILLISECONDS", 200) as f64 / 1000.0);
         let mut command = manager.command(["run"]);
         command.args(self.options).arg("--").args(self.words(path, &seconds));
         if !threads.is_empty() {

@@ -5,12 +5,11 @@ mod support;
 
 use numaestro_skip::skip;
 use rustix::process::Signal;
-use std::fmt::Write as _;
 use std::process::Command;
 use support::ended::{self, Ended};
 use support::manager::{Manager, alone};
 use support::programs::{any, program};
-use support::{eventually, processors, turn};
+use support::{complaints_of, eventually, processors, turn};
 
 const WAYS: [&str; 13] = [
     "execve",
@@ -40,25 +39,30 @@ fn told(manager: &Manager, program: &str) -> String {
 
 #[test]
 fn every_way_to_start_a_program_brings_what_it_needs() {
-    let _turn = turn();
     let manager = Manager::started();
     let starter = any("starts");
     let mut failures = String::new();
     for (program, shim) in [(starter.clone(), "no"), (any("starts-team"), "yes")] {
         let told = told(&manager, &program);
         assert!(told.contains("ATTACH") && told.contains("CPUS_ALL"), "{told}");
-        for (place, with) in PLACES.iter().flat_map(|p| SURROUNDINGS.map(|s| (p, s))) {
-            for way in WAYS {
-                let said = manager.run([starter.as_str(), &format!("{place}{way}"), with, &program, "tell"]);
-                let expected = match with {
+        let cases: Vec<_> = PLACES
+            .iter()
+            .flat_map(|place| SURROUNDINGS.map(|with| (place, with)))
+            .flat_map(|(place, with)| WAYS.map(|way| (format!("{place}{way}"), with)))
+            .collect();
+        failures += &complaints_of(
+            &cases,
+            || &manager,
+            |manager, (how, with)| {
+                let said = manager.run([starter.as_str(), how, with, &program, "tell"]);
+                let expected = match *with {
                     "off" => format!("stub:no shim:no told:{told}\n"),
                     _ => format!("stub:yes shim:{shim} told:{told}\n"),
                 };
-                if said.stdout != expected || said.code() != 0 || !said.stderr.is_empty() {
-                    let _ = writeln!(failures, "{place}{way} {with} {program}: {said:?}, expected {expected}");
-                }
-            }
-        }
+                let right = said.stdout == expected && said.code() == 0 && said.stderr.is_empty();
+                (!right).then(|| format!("{how} {with} {program}: {said:?}, expected {expected}\n"))
+            },
+        );
     }
     assert!(failures.is_empty(), "{failures}");
     manager.expect_all_free();
@@ -204,7 +208,7 @@ show()
 fn a_start_costs_little_more_than_without() {
     let _turn = turn();
     let manager = Manager::started();
-    let script = "i=0; while [ $i -lt 100 ]; do /bin/true; i=$((i+1)); done; times";
+    let script = "i=0; while [ $i -lt 500 ]; do /bin/true; i=$((i+1)); done; times";
     let seconds = |command: &mut Command| -> f64 {
         let said = ended::run(command);
         let of_children = said.stdout.lines().nth(1).unwrap_or_else(|| panic!("{said:?}")).to_owned();
@@ -214,16 +218,14 @@ fn a_start_costs_little_more_than_without() {
         });
         parts.sum()
     };
-    let words = ["bash", "-c", script];
-    let mut times = [Vec::new(), Vec::new()];
-    for _ in 0..40 {
-        times[0].push(seconds(&mut alone(words)));
-        times[1].push(seconds(&mut manager.run_command(words)));
-    }
-    let [bare, with] = times.map(|mut all| {
-        all.sort_by(f64::total_cmp);
-        all[all.len() / 4]
-    });
-    eprintln!("100 starts: {bare:.4} s alone, {with:.4} s with numaestro, {:.3} of it", with / bare);
-    assert!(with <= bare * 1.10, "{with} is too much more than {bare}");
+    // On one processor: where the kernel puts children makes more of a difference.
+    let one = numaestro_host::affinity::get(0).expect("readable").first().expect("a processor").to_string();
+    let words = ["taskset", "-c", &one, "bash", "-c", script];
+    // What lasts longer than a pair of runs is in both of them.
+    let ratio = |_| seconds(&mut manager.run_command(words)) / seconds(&mut alone(words));
+    let mut ratios: Vec<f64> = (0..9).map(ratio).collect();
+    ratios.sort_by(f64::total_cmp);
+    let (least, ratio, most) = (ratios[2], ratios[4], ratios[6]);
+    eprintln!("starts take {ratio:.3} of their time without numaestro, half of the pairs {least:.3} to {most:.3}");
+    assert!(ratio <= 1.10, "{ratio} of the time without numaestro");
 }

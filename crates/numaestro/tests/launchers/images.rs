@@ -9,7 +9,7 @@ use std::process::Command;
 use tempfile::TempDir;
 
 /// Rounds of a payload: long enough that copies run at the same time.
-const ROUNDS: &str = "300";
+const ROUNDS: &str = "100";
 
 pub struct Images {
     place: TempDir,

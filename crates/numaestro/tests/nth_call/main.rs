@@ -19,7 +19,7 @@ use support::nth::{Fault, Role};
 use support::{Dice, number, processors};
 
 /// Time that the drawn ones may take.
-const BUDGET: Duration = Duration::from_secs(30);
+const BUDGET: Duration = Duration::from_secs(20);
 
 /// What came of one case: the calls that were counted, the one that failed, and the verdict.
 struct Case {

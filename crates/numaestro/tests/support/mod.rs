@@ -14,6 +14,7 @@ pub mod programs;
 pub mod shaker;
 
 use numaestro_skip::machine::{self, Held};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// After this long without an end, something hangs. Generous, because the machine may be shared: a
@@ -43,6 +44,27 @@ pub fn eventually(mut condition: impl FnMut() -> bool) -> bool {
         std::thread::sleep(Duration::from_millis(10));
     }
     true
+}
+
+/// What `check` complains of in these cases. As many workers go through them as there are
+/// processors; each checks with a helper of its own, such as a manager.
+pub fn complaints_of<T: Sync, H: Send>(
+    cases: &[T],
+    helper: impl Fn() -> H,
+    check: impl Fn(&H, &T) -> Option<String> + Sync,
+) -> String {
+    let next = AtomicUsize::new(0);
+    let (next, check) = (&next, &check);
+    std::thread::scope(|scope| {
+        let start = |helper: H| {
+            scope.spawn(move || -> Vec<String> {
+                let cases = std::iter::from_fn(|| cases.get(next.fetch_add(1, Ordering::Relaxed)));
+                cases.filter_map(|case| check(&helper, case)).collect()
+            })
+        };
+        let workers: Vec<_> = (0..processors()).map(|_| start(helper())).collect();
+        workers.into_iter().flat_map(|worker| worker.join().expect("it says what is wrong")).collect()
+    })
 }
 
 /// A number from the environment, for longer runs than the usual ones.
