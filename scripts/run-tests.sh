@@ -163,10 +163,10 @@ whole() {
     suite rust-doc cargo test --no-fail-fast --workspace --doc
     SUITE_SECONDS_MAX=3000 rust_suite processes
     [ "${WHOLE:-}" != yes ] || rust_suite clusters
-    # What is installed, the package for Python, the page; and other cases every time, for a minute, of which a round that fails prints the seed that
+    # What is installed, the package for Python, the page; and other cases every time, for a while, of which a round that fails prints the seed that
     # repeats it.
     side_by_side <<'SUITES'
-fresh-cases scripts/fresh-cases.sh 60
+fresh-cases scripts/fresh-cases.sh 40
 packaging scripts/test-packaging.sh
 wheel scripts/test-wheel.sh
 web scripts/test-web.sh
