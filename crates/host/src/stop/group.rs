@@ -257,6 +257,10 @@ impl Member {
     fn take(&mut self, tid: u32, shared: &Shared, lingering: &mut BTreeSet<u32>) -> Result<Take, String> {
         match self.tasks.sleep_of(tid) {
             Sleep::Leave => return Ok(Take::Asleep),
+            // A debugger has it stop there, and may leave it so for hours.
+            Sleep::Becoming if self.tasks.tracer(tid).is_some_and(|tracer| tracer != own_tid()) => {
+                return Err(self.refusal(tid, &std::io::Error::from_raw_os_error(libc::EPERM)));
+            }
             Sleep::Becoming => return Ok(Take::Becoming),
             Sleep::Stop | Sleep::Unless(_) | Sleep::LeaveUnlessDeep => {}
         }

@@ -1,6 +1,8 @@
 //! Programs that cannot be stopped, or not as a whole, or not at once.
 
 use std::collections::BTreeSet;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 
 use numaestro_host::procfs;
 use numaestro_host::stop::{Group, Outcome, Stopper};
@@ -28,6 +30,29 @@ fn who_is_traced_by_a_debugger_is_left_alone_as_a_whole() {
     debugger.child.wait().unwrap();
     assert!(stop(&manager, &actor.alone()).threads >= 7);
     assert!(actor.rests());
+}
+
+/// The state in which a debugger has what it starts, until its user lets that go on.
+#[test]
+fn who_is_stopped_by_a_debugger_as_it_becomes_a_program_is_left_alone() {
+    let mut command = Command::new("sleep");
+    command.arg("1000");
+    // SAFETY: it asks for itself.
+    let ask = || match unsafe { libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) } {
+        0 => Ok(()),
+        _ => Err(std::io::Error::last_os_error()),
+    };
+    // SAFETY: one system call, and nothing that allocates.
+    let mut child = unsafe { command.pre_exec(ask) }.spawn().unwrap();
+    // The kernel says it to this thread, which has become its tracer.
+    // SAFETY: no place for a status is given.
+    let stopped = unsafe { libc::waitpid(child.id().cast_signed(), std::ptr::null_mut(), libc::WUNTRACED) };
+    assert_eq!(stopped, child.id().cast_signed());
+    let outcome = Stopper::start().unwrap().stop(1, Group { root: child.id(), tree: None });
+    let refused = matches!(&outcome, Outcome::Unstoppable(reason) if reason.contains("is traced by"));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(refused, "{outcome:?}");
 }
 
 #[test]
