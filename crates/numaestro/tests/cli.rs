@@ -174,7 +174,7 @@ fn a_profile_of_a_path_goes_before_one_of_a_name_that_fits_two_programs() {
     let user = User::new();
     for place in ["one", "two"] {
         std::fs::create_dir(user.path(place)).expect("made");
-        std::fs::copy("/bin/sh", user.path(place).join("tool")).expect("copied");
+        numaestro_skip::programs::copy("/bin/sh", user.path(place).join("tool"), 0o755);
     }
     let one = user.path("one/tool").into_os_string().into_string().expect("text");
     let two = user.path("two/tool").into_os_string().into_string().expect("text");

@@ -5,6 +5,7 @@
 
 mod user;
 
+use numaestro_skip::programs;
 use std::io::{Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
@@ -42,8 +43,7 @@ fn programs_that_cannot_be_started_are_told_as_a_shell_does() {
     let file = user.path("not-executable");
     std::fs::write(&file, "echo no").expect("writable");
     let bad = user.path("bad-interpreter");
-    std::fs::write(&bad, "#!/no/such/interpreter\n").expect("writable");
-    assert!(Command::new("chmod").arg("+x").arg(&bad).status().expect("chmod").success());
+    programs::script(&bad, "#!/no/such/interpreter\n");
     let name = |path: &Path| path.to_str().expect("text").to_owned();
     for (program, code) in [
         ("no-such-program-anywhere".to_owned(), 127),
@@ -63,8 +63,7 @@ fn programs_that_cannot_be_started_are_told_as_a_shell_does() {
 fn a_script_without_a_first_line_is_run_by_sh() {
     let user = User::new();
     let script = user.path("script");
-    std::fs::write(&script, "echo \"$1\"; exit 3\n").expect("writable");
-    assert!(Command::new("chmod").arg("+x").arg(&script).status().expect("chmod").success());
+    programs::script(&script, "echo \"$1\"; exit 3\n");
     let output = user.run(&[script.to_str().expect("text"), "a b"]);
     assert_eq!((text(&output.stdout).as_str(), output.status.code()), ("a b\n", Some(3)));
 }

@@ -214,7 +214,7 @@ impl Guest {
             std::fs::set_permissions(open, PermissionsExt::from_mode(0o777)).expect("ours");
         }
         // Another user could not open the one that was built in root's home.
-        std::fs::copy(env!("CARGO_BIN_EXE_numaestro"), user.path("numaestro")).expect("copied");
+        numaestro_skip::programs::copy(env!("CARGO_BIN_EXE_numaestro"), user.path("numaestro"), 0o755);
         Self { user, home }
     }
 

@@ -55,8 +55,7 @@ impl Place {
         let write = |name: &str, text: &str| std::fs::write(root.path().join(name), text).expect("written");
         open(root.path());
         for (name, from) in [("numaestro", NUMAESTRO), ("hostile", &any("hostile"))] {
-            std::fs::copy(from, root.path().join(name)).expect("copied");
-            open(&root.path().join(name));
+            numaestro_skip::programs::copy(from, root.path().join(name), 0o755);
         }
         write("accounts", ACCOUNTS);
         for user in [ALICE, BOB] {

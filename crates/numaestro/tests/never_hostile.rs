@@ -260,10 +260,9 @@ fn another_user() {
     let place = tempfile::Builder::new().prefix("numaestro-other-").tempdir().expect("a directory");
     let open = |path: &std::path::Path, mode| std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode));
     let (copy, command) = (place.path().join("hostile"), place.path().join("numaestro"));
-    std::fs::copy(&path, &copy).and_then(|_| std::fs::copy(NUMAESTRO, &command)).expect("copied");
-    for executable in [place.path(), &copy, &command] {
-        open(executable, 0o755).expect("ours");
-    }
+    open(place.path(), 0o755).expect("ours");
+    numaestro_skip::programs::copy(&path, &copy, 0o755);
+    numaestro_skip::programs::copy(NUMAESTRO, &command, 0o755);
     let manager = Manager::started();
     let socket = manager.attach_socket();
     let as_nobody = |words: &[&str]| {

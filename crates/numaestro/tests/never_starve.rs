@@ -3,7 +3,7 @@
 
 mod support;
 
-use numaestro_skip::{part, skip};
+use numaestro_skip::{part, programs, skip};
 use std::path::Path;
 use std::process::Command;
 use support::ended::{self, Ended, Running};
@@ -202,10 +202,7 @@ impl ForNobody {
         let open =
             |path: &Path, mode| std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("ours");
         open(place.path(), 0o755);
-        let copy = |from: &str, name: &str| {
-            std::fs::copy(from, place.path().join(name)).expect("copied");
-            open(&place.path().join(name), 0o755);
-        };
+        let copy = |from: &str, name: &str| programs::copy(from, place.path().join(name), 0o755);
         copy(NUMAESTRO, "numaestro");
         for name in programs {
             copy(&any(name), name);

@@ -3,7 +3,7 @@
 
 mod support;
 
-use numaestro_skip::skip;
+use numaestro_skip::{programs, skip};
 use rustix::process::Signal;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ fn setuid_program(place: &Path) -> Result<PathBuf, &'static str> {
     let found = Command::new("sh").args(["-c", "command -v sleep"]).output().expect("a shell");
     let copy = place.join("other-rights");
     let mode = |path: &Path, mode| std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode));
-    std::fs::copy(String::from_utf8_lossy(&found.stdout).trim(), &copy).expect("copied");
+    programs::copy(String::from_utf8_lossy(&found.stdout).trim(), &copy, 0o755);
     std::os::unix::fs::chown(&copy, Some(OTHER), None).expect("root may");
     // Whoever starts it need not be able to read it.
     mode(&copy, 0o4711).and_then(|()| mode(place, 0o755)).expect("ours");

@@ -1,6 +1,8 @@
 //! What a test says of the machine. That it cannot run here: [`skip!`] ends it, [`part`] leaves one
 //! case of it out. That it needs the machine for itself: [`machine::alone`].
 //!
+//! [`programs`] makes programs that a test then starts.
+//!
 //! Cargo's harness knows tests that pass and tests that fail. A test that returns early would count
 //! as passed. So both write one line to standard error, past the harness, which keeps what a
 //! passing test prints to itself:
@@ -15,6 +17,7 @@
 //! that are allowed, `.ci/allowed-skips`.
 
 pub mod machine;
+pub mod programs;
 
 use std::io::Write as _;
 

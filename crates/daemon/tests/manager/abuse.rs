@@ -55,8 +55,7 @@ fn a_flood_does_not_keep_others_out() {
         .collect();
     let mut client = stage.client();
     let app = client.hello(2);
-    client.say("adopted");
-    stage.wait_app(app, "adoption in a flood", |seen| seen.epoch[0] == seen.epoch[1]);
+    stage.adopts(&mut client, app);
     for flood in &mut floods {
         let pid = flood.id().to_string();
         // The shell's children end with their pipe.

@@ -231,7 +231,6 @@ fn a_program_is_asked_for_its_pace_while_nothing_counts_what_it_moves() {
     set("equi");
     assert!(!asked(&mut client));
     // Being asked is a new decision for the program; that it says so is believed as ever.
-    client.say("adopted");
-    stage.wait_app(app, "its adoption", |seen| seen.epoch[0] == seen.epoch[1]);
+    stage.adopts(&mut client, app);
     assert_eq!(client.page()[0], stage.app(app).unwrap().epoch[0]);
 }

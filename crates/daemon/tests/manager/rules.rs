@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::stage::{Stage, example, turn, wait_for};
 use numaestro_abi::control::{AppName, AppStatus, Options, Reply, Request};
 use numaestro_host::procfs;
-use numaestro_skip::skip;
+use numaestro_skip::{programs, skip};
 
 /// The program under several names, and the processes that were started from it.
 struct Programs {
@@ -29,7 +29,7 @@ impl Programs {
     fn path(&self, name: &str) -> PathBuf {
         let path = self.dir.path().join(name);
         if !path.exists() {
-            std::fs::copy(example("busy"), &path).unwrap();
+            programs::copy(example("busy"), &path, 0o755);
         }
         path
     }
@@ -112,7 +112,7 @@ fn what_is_short_or_single_or_idle_is_not_adopted() {
     // A script: a shell that starts one short program after another.
     let short = programs.path("short");
     let shell = programs.path("shell");
-    std::fs::copy("/bin/sh", &shell).unwrap();
+    programs::copy("/bin/sh", &shell, 0o755);
     let script = format!("for i in 1 2 3 4 5 6 7 8; do {} 2 0; done; sleep 100", short.display());
     let script = programs.start(Command::new(&shell).args(["-c", &script]));
     let mut idle = programs.command("idle", "0 0 sleep 100");

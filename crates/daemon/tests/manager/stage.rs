@@ -152,6 +152,15 @@ impl Stage {
         wait_for(what, || self.app(app).filter(&wanted))
     }
 
+    /// Waits until the program has adopted its latest target. It says so again and again: what it
+    /// says once may be of the target before, because a decision came first.
+    pub fn adopts(&self, client: &mut Client, app: u64) -> AppStatus {
+        wait_for("adoption", || {
+            client.say("adopted");
+            self.app(app).filter(|seen| seen.epoch[0] == seen.epoch[1])
+        })
+    }
+
     pub fn client(&self) -> Client {
         Client::under(&mut Command::new(example("client")), &self.dir())
     }

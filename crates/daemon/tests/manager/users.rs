@@ -32,13 +32,9 @@ pub fn system_under(mut manager: Command, settings: &str) -> Option<Stage> {
     let mut stage = Stage::empty("");
     let dir = stage.dir();
     // The directory above is a temporary one of root's own.
-    let open = |path: &std::path::Path| {
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
-    };
-    open(dir.parent().unwrap());
+    std::fs::set_permissions(dir.parent().unwrap(), std::fs::Permissions::from_mode(0o755)).unwrap();
     std::fs::write(dir.join("accounts"), ACCOUNTS).unwrap();
-    std::fs::copy(example("client"), dir.join("client")).unwrap();
-    open(&dir.join("client"));
+    numaestro_skip::programs::copy(example("client"), dir.join("client"), 0o755);
     configure(&stage, settings);
     stage.start_under(manager.arg("--system"));
     Some(stage)
@@ -93,12 +89,8 @@ fn everybody_sees_their_own_programs_and_which_processors_are_taken() {
         client.say("spin");
     }
     let (hers, his) = (alice.hello(8), bob.hello(8));
-    // Root's question may overtake what they say.
     for (client, app) in [(&mut alice, hers), (&mut bob, his)] {
-        wait_for("adoption", || {
-            client.say("adopted");
-            stage.app(app).filter(|seen| seen.epoch[0] == seen.epoch[1])
-        });
+        stage.adopts(client, app);
     }
     let all = stage.status();
     let users: Vec<_> = all.apps.iter().filter_map(|app| app.user.clone()).collect();

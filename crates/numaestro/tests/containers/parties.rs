@@ -4,7 +4,6 @@
 use crate::manifests::directory;
 use crate::user::{User, text};
 use numaestro_skip::skip;
-use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
 /// As the server of Kubernetes lists pods: one with the label, one without labels, one of a file,
@@ -34,8 +33,7 @@ fn a_line_for_each_pod_with_the_label() {
         "#!/bin/sh\nprintf '%s\\n' \"$@\" >{0}/words\ncat >{0}/header\ncat {0}/answer 2>/dev/null || exit 22\n",
         user.place.path().display()
     );
-    std::fs::write(user.path("bin/curl"), curl).expect("written");
-    std::fs::set_permissions(user.path("bin/curl"), PermissionsExt::from_mode(0o755)).expect("a mode");
+    numaestro_skip::programs::script(user.path("bin/curl"), &curl);
     let path = format!("{}:{}", user.path("bin").display(), std::env::var("PATH").unwrap_or_default());
     let look = || {
         let mut command = Command::new(directory().join("pod-parties"));

@@ -7,7 +7,6 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
 use std::process::{Command, Stdio};
 
 const ALICE: u32 = 730_011;
@@ -23,11 +22,9 @@ struct Place {
 impl Place {
     fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
-        let open = |path: &Path| std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
-        open(root.path());
+        std::fs::set_permissions(root.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
         let command = root.path().join("numaestro");
-        std::fs::copy(env!("CARGO_BIN_EXE_numaestro"), &command).unwrap();
-        open(&command);
+        numaestro_skip::programs::copy(env!("CARGO_BIN_EXE_numaestro"), &command, 0o755);
         let accounts = root.path().join("accounts");
         std::fs::write(&accounts, ACCOUNTS).unwrap();
         let config = root.path().join("config.toml");

@@ -2,6 +2,7 @@
 //! directory with a program and its libraries.
 
 use super::support::programs::{any, program};
+use numaestro_skip::programs;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -24,8 +25,7 @@ fn open_to_all(path: &Path) {
 
 fn copy(from: &str, to: &Path) {
     fs::create_dir_all(to.parent().expect("a directory")).expect("writable");
-    fs::copy(from, to).unwrap_or_else(|error| panic!("{from}: {error}"));
-    open_to_all(to);
+    programs::copy(from, to, 0o755);
 }
 
 impl Images {
@@ -74,8 +74,7 @@ impl Images {
     fn make_files(&self) {
         let script = self.open().join("script");
         let omp = self.payload("omp").expect("made");
-        fs::write(&script, format!("{omp} {ROUNDS}\n")).expect("writable");
-        open_to_all(&script);
+        programs::script(script, &format!("{omp} {ROUNDS}\n"));
         fs::write(self.open().join("Makefile"), format!("all:\n\t@{omp} {ROUNDS}\n")).expect("writable");
         let root = self.open().join("root");
         for directory in ["proc", "dev", "tmp", "sys", "etc", "home", "usr", "bin", "var/tmp", "run", "mnt"] {

@@ -3,7 +3,6 @@
 use crate::cluster::Cluster;
 use crate::user::{User, json, start, text, turn, until};
 use numaestro_skip::skip;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -13,8 +12,7 @@ fn prolog(user: &User) -> Vec<String> {
     let words: Vec<String> = own.get_args().map(|word| word.to_string_lossy().into_owned()).collect();
     let script = format!("#!/bin/sh\n{} {} || :\n", own.get_program().display(), words.join(" "));
     let file = user.path("task-prolog");
-    std::fs::write(&file, script).expect("written");
-    std::fs::set_permissions(&file, PermissionsExt::from_mode(0o755)).expect("a mode");
+    numaestro_skip::programs::script(&file, &script);
     let words = ["--nodes", "1", "--oversubscribe", "2", "--task-prolog"].map(str::to_owned);
     words.into_iter().chain([file.display().to_string()]).collect()
 }

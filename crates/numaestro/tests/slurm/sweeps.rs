@@ -296,7 +296,7 @@ fn a_task_that_fails_is_tried_three_times_and_its_log_is_shown() {
     with(&cluster.user, FAST);
     let program = cluster.user.path("numaestro");
     let fails = |change: &dyn Fn(), expected: &str| {
-        std::fs::copy(env!("CARGO_BIN_EXE_numaestro"), &program).expect("copies");
+        numaestro_skip::programs::copy(env!("CARGO_BIN_EXE_numaestro"), &program, 0o755);
         let mut command = cluster.on_it(Command::new(&program));
         let words = ["sim", "compare", "s.toml", "--slurm", "--tasks", "1", "--state", "x.jsonl", "--sbatch=--hold"];
         command.args(words).current_dir(cluster.user.place.path());
@@ -315,9 +315,9 @@ fn a_task_that_fails_is_tried_three_times_and_its_log_is_shown() {
     let another_build = || {
         let mut bytes = std::fs::read(&program).expect("ours");
         bytes.push(0);
-        let beside = cluster.user.path("beside");
-        std::fs::copy(&program, &beside).expect("copies");
-        std::fs::write(&beside, bytes).expect("writable");
+        let (changed, beside) = (cluster.user.path("changed"), cluster.user.path("beside"));
+        std::fs::write(&changed, bytes).expect("writable");
+        numaestro_skip::programs::copy(&changed, &beside, 0o755);
         std::fs::rename(&beside, &program).expect("ours");
     };
     fails(&another_build, "it was made by another build of numaestro");
