@@ -248,7 +248,8 @@ impl Masks {
         };
         let is_new = !self.threads.contains_key(&found.tid);
         let ours = known.contains(&found.mask)
-            || is_new && told.is_some_and(|told| told.was_in_force_at_birth(found))
+            || is_new
+                && told.is_some_and(|told| told.was_in_force_at_birth(found.mask, || self.kernel.start_of(found.tid)))
             || known.iter().any(|set| is_of_kernel(set))
             || is_of_kernel(whole);
         // Nobody asks for the environment of a process that stays where it is.

@@ -5,7 +5,6 @@
 //! could move it: the kernel shows it only when it is complete. So a set that was left counts
 //! further for threads that were born until a moment later.
 
-use numaestro_host::affinity::Found;
 use numaestro_host::{boot_ns, procfs};
 use numaestro_topology::CpuSet;
 
@@ -21,10 +20,9 @@ const BIRTH_NS: u64 = 1_000_000_000;
 pub(crate) struct Told {
     /// The latest last; empty: not known.
     sets: Vec<CpuSet>,
-    /// Sets that the application was on before it moved to the latest.
-    left: Vec<CpuSet>,
-    /// The time of that move, nanoseconds since boot.
-    left_ns: u64,
+    /// Sets that were left by the latest move, and by earlier ones as long as a birth takes; with
+    /// the time of the move, nanoseconds since boot.
+    left: Vec<(CpuSet, u64)>,
 }
 
 impl Told {
@@ -46,9 +44,17 @@ impl Told {
     /// All of its threads are on the latest set.
     pub(crate) fn settle(&mut self) {
         if self.sets.len() > 1 {
-            self.left = self.sets.drain(..self.sets.len() - 1).collect();
-            self.left_ns = boot_ns();
+            let left = self.sets.drain(..self.sets.len() - 1).collect();
+            self.leave(left);
         }
+    }
+
+    /// Threads of it may have been made on these sets until now.
+    pub(crate) fn leave(&mut self, sets: Vec<CpuSet>) {
+        let now = boot_ns();
+        self.left.retain(|(set, left_ns)| now < left_ns + BIRTH_NS && !sets.contains(set));
+        self.left.extend(sets.into_iter().map(|set| (set, now)));
+        self.left.drain(..self.left.len().saturating_sub(SETS_MOST));
     }
 
     /// Sets that any of its threads may be on; `None`: not known.
@@ -58,13 +64,16 @@ impl Told {
 
     /// All sets that any of its threads may be on, for a next manager.
     pub(crate) fn all(&self) -> Vec<CpuSet> {
-        self.left.iter().chain(&self.sets).cloned().collect()
+        self.left.iter().map(|(set, _)| set).chain(&self.sets).cloned().collect()
     }
 
     /// A thread that was never seen before may have been made while its maker was on this set.
-    pub(crate) fn was_in_force_at_birth(&self, found: Found<'_>) -> bool {
-        let born_ns = || procfs::stat(found.tid).map(|stat| stat.start_time * procfs::tick_ns());
-        self.left.contains(found.mask) && born_ns().is_ok_and(|born_ns| born_ns < self.left_ns + BIRTH_NS)
+    /// `start_time`: ticks from boot to its birth.
+    pub(crate) fn was_in_force_at_birth(&self, mask: &CpuSet, start_time: impl FnOnce() -> Option<u64>) -> bool {
+        let left = self.left.iter().find(|(set, _)| set == mask);
+        left.is_some_and(|(_, left_ns)| {
+            start_time().is_some_and(|ticks| ticks * procfs::tick_ns() < left_ns + BIRTH_NS)
+        })
     }
 }
 
@@ -76,18 +85,24 @@ mod tests {
     fn a_set_that_was_left_counts_for_threads_that_were_being_made() {
         let (former, latest): (CpuSet, CpuSet) = ("0".parse().unwrap(), "1".parse().unwrap());
         let mut told = Told::any(vec![former.clone()]);
-        let found = Found { pid: std::process::id(), tid: std::process::id(), mask: &former };
+        let born = || procfs::stat(std::process::id()).ok().map(|stat| stat.start_time);
         told.tell(&latest);
         assert_eq!(told.sets().map(<[CpuSet]>::len), Some(2));
-        assert!(!told.was_in_force_at_birth(found), "nobody has left it");
+        assert!(!told.was_in_force_at_birth(&former, born), "nobody has left it");
         told.settle();
         assert_eq!(told.sets(), Some(&[latest.clone()][..]));
-        assert!(told.was_in_force_at_birth(found), "this thread was born before");
-        assert!(!told.was_in_force_at_birth(Found { mask: &latest, ..found }), "that one was not left");
+        assert!(told.was_in_force_at_birth(&former, born), "this thread was born before");
+        assert!(!told.was_in_force_at_birth(&latest, born), "that one was not left");
         told.settle();
-        assert!(told.was_in_force_at_birth(found), "nothing new is no news");
-        let born_ns = procfs::stat(found.tid).unwrap().start_time * procfs::tick_ns();
-        told.left_ns = born_ns.saturating_sub(BIRTH_NS);
-        assert!(!told.was_in_force_at_birth(found), "this thread was born later");
+        assert!(told.was_in_force_at_birth(&former, born), "nothing new is no news");
+        told.tell(&"2".parse().unwrap());
+        told.settle();
+        assert!(told.was_in_force_at_birth(&former, born), "a second move comes before it is born");
+        assert!(told.was_in_force_at_birth(&latest, born));
+        told.left[0].1 = (born().unwrap() * procfs::tick_ns()).saturating_sub(BIRTH_NS);
+        assert!(!told.was_in_force_at_birth(&former, born), "this thread was born later");
+        told.tell(&"3".parse().unwrap());
+        told.settle();
+        assert!(told.left.iter().all(|(set, _)| *set != former), "nobody is being made there any more");
     }
 }

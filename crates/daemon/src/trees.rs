@@ -14,8 +14,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::rc::Rc;
 
+use numaestro_host::HostError;
 use numaestro_host::affinity::Found;
-use numaestro_host::{HostError, affinity};
 use numaestro_topology::CpuSet;
 use tracing::debug;
 
@@ -32,6 +32,8 @@ use crate::wakeups::Wakeups;
 struct Tree {
     /// The process that the application is.
     root: Process,
+    /// The application that it descends from.
+    around: Option<u64>,
     /// The processors that all of it is pinned to.
     bound: Option<CpuSet>,
     told: Told,
@@ -139,7 +141,11 @@ impl Trees {
     pub(crate) fn enter(&mut self, app: u64, pid: u32, said: Option<CpuSet>, around: Option<u64>, usable: &CpuSet) {
         let (root, own) = (self.process(pid), self.own_of(pid, said, around, usable));
         let told = match (self.former.remove(&root), around.and_then(|app| self.by_app.get(&app))) {
-            (Some(sets), _) => Told::any(sets),
+            // Let go since the state was saved, it was part of what is around.
+            (Some(sets), tree) => {
+                let around = tree.map(|tree| tree.told.all()).unwrap_or_default();
+                Told::any(around.into_iter().chain(sets).collect())
+            }
             (None, Some(tree)) => tree.told.clone(),
             // Born below a `run` that is over.
             (None, None) if self.kernel.given(pid, self.masks.borrow().attach()).is_some() => {
@@ -149,7 +155,8 @@ impl Trees {
         };
         self.own.set(root, own);
         let (members, strays) = Default::default();
-        self.by_app.insert(app, Tree { root, bound: None, told, narrowed: None, moves_itself: false, members, strays });
+        let (bound, narrowed, moves_itself) = (None, None, false);
+        self.by_app.insert(app, Tree { root, around, bound, told, narrowed, moves_itself, members, strays });
         self.find_bound(app, &[pid]);
     }
 
@@ -364,7 +371,7 @@ impl Trees {
             && mask != *own
             && self.masks.borrow().put(pid) == Some(&mask)
         {
-            let _ = affinity::set(pid, own);
+            let _ = self.kernel.set_process(pid, own, &mut |found| found.tid == pid);
         }
     }
 

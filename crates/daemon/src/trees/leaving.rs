@@ -9,7 +9,7 @@ use numaestro_host::monotonic_ns;
 use numaestro_topology::CpuSet;
 use tracing::debug;
 
-use super::Trees;
+use super::{Tree, Trees};
 use crate::own::Process;
 use crate::wakeups::{Due, Wakeups};
 use crate::whole::{Debts, Owed};
@@ -25,8 +25,12 @@ impl Trees {
     pub(crate) fn leave(&mut self, app: u64, is_application: &dyn Fn(u32) -> bool, wakeups: &mut Wakeups) {
         let Some(gone) = self.by_app.remove(&app) else { return };
         let own = self.own.of(gone.root).cloned().unwrap_or_default();
-        let members = gone.members.iter().map(|(pid, start_time)| (*pid, *start_time));
-        for process in members.filter(|process| *process != gone.root).chain([gone.root]) {
+        self.inherits(app, &gone);
+        let others = self.by_app.values().map(|tree| tree.root.0).collect();
+        let born = self.kernel.tree(gone.root.0, &others).into_iter().map(|pid| self.process(pid));
+        let members: BTreeSet<Process> =
+            gone.members.iter().map(|(pid, start_time)| (*pid, *start_time)).chain(born).collect();
+        for process in members.into_iter().filter(|process| *process != gone.root).chain([gone.root]) {
             let (pid, _) = process;
             if !self.is_there(process) || is_application(pid) || self.kernel.has_other_rights(pid) {
                 continue;
@@ -41,6 +45,17 @@ impl Trees {
         }
         // Processes that were born a moment before have never been seen: they are looked for.
         wakeups.set_if_unset(Due::Strays, monotonic_ns() + SWEEP_NS.max(self.sweep_ns * SWEEP_SHARE));
+    }
+
+    /// What an application leaves behind is of the one around it from now on, and may be born only
+    /// now, on a set of the one that has gone.
+    fn inherits(&mut self, app: u64, gone: &Tree) {
+        for tree in self.by_app.values_mut().filter(|tree| tree.around == Some(app)) {
+            tree.around = gone.around;
+        }
+        if let Some(around) = gone.around.and_then(|app| self.by_app.get_mut(&app)) {
+            around.told.leave(gone.told.all());
+        }
     }
 
     /// Processes that are no application any more, and could not be given their own mask.

@@ -102,7 +102,9 @@ impl Story {
 
     fn enter(&mut self, pid: u32, said: CpuSet) -> u64 {
         let said = Some(said).filter(|_| self.fault != Fault::Deaf);
-        let around = self.apps.iter().find(|(_, root)| self.kernel.parent_of(pid) == Some(**root)).map(|(app, _)| *app);
+        let above = std::iter::successors(self.kernel.parent_of(pid), |pid| self.kernel.parent_of(*pid));
+        let around = above.into_iter().find_map(|pid| self.apps.iter().find(|(_, root)| **root == pid));
+        let around = around.map(|(app, _)| *app);
         let app = self.next;
         self.next += 1;
         self.trees.enter(app, pid, said, around, &usable());
@@ -141,6 +143,8 @@ impl Story {
         let narrow = gone.is_some_and(|pid| self.kernel.with(pid, |process| process.is_narrow()) == Some(true));
         self.marks.reach_if(Seen::LeavesNarrow, narrow);
         let roots: BTreeSet<u32> = self.apps.values().copied().collect();
+        let parent = gone.and_then(|pid| self.kernel.parent_of(pid));
+        self.marks.reach_if(Seen::LeavesAround, parent.is_some_and(|pid| roots.contains(&pid)));
         self.trees.leave(app, &|pid| roots.contains(&pid), &mut self.wakeups);
         let gone = gone.and_then(|pid| self.kernel.with(pid, |process| process.clone()));
         self.narrow = self.narrow.take().or(gone.filter(Process::is_narrow));
@@ -175,15 +179,25 @@ impl Story {
         self.answer(app);
     }
 
+    /// A `run`: a user's, or one of a program that is managed, as the environment says.
+    fn asker(&mut self, programs: &[u32]) -> Process {
+        let above = if self.dice.below(3) == 0 { self.one(programs) } else { None };
+        if let Some(child) = above.and_then(|pid| self.kernel.born_of(pid)) {
+            self.marks.reach_if(Seen::AsksBelow, child.is_narrow());
+            return Process { waits: true, ..child };
+        }
+        let own = if self.dice.below(4) == 0 { set("0-5") } else { usable() };
+        Process { parent: 1, mask: own.clone(), own, environment: None, waits: true }
+    }
+
     fn step(&mut self) {
         let apps: Vec<u64> = self.apps.keys().copied().collect();
         let programs: Vec<u32> =
             self.kernel.pids().into_iter().filter(|pid| self.kernel.with(*pid, |p| !p.waits) == Some(true)).collect();
         match self.dice.below(9) {
             0 | 1 => {
-                let own = if self.dice.below(4) == 0 { set("0-5") } else { usable() };
-                let process =
-                    Process { parent: 1, mask: own.clone(), own: own.clone(), environment: None, waits: true };
+                let process = self.asker(&programs);
+                let own = process.own.clone();
                 let pid = self.kernel.add(process);
                 self.ask(pid, own);
             }
@@ -333,6 +347,29 @@ fn who_is_not_managed_is_on_its_own_mask() {
     {
         panic!("the stories leave situations out:\n{problems}");
     }
+}
+
+#[test]
+fn what_an_inner_application_leaves_is_of_the_one_around_it() {
+    let root = tempfile::tempdir().unwrap();
+    let mut story = Story::new(1, Fault::None, root.path());
+    let process = Process { parent: 1, mask: usable(), own: usable(), environment: Some(usable()), waits: false };
+    let outer = story.kernel.add(process);
+    let around = story.enter(outer, usable());
+    story.place(around, &set("1"));
+    let inner = story.kernel.add(story.kernel.born_of(outer).unwrap());
+    let within = story.enter(inner, usable());
+    story.place(within, &set("2"));
+    let child = story.kernel.add(story.kernel.born_of(inner).unwrap());
+    let late = story.kernel.born_of(inner).unwrap();
+    story.leave(within);
+    assert_eq!(story.kernel.mask(child), Some(usable()), "born since the latest look");
+    // The kernel shows this one only now.
+    let late = story.kernel.add(late);
+    story.place(around, &set("3"));
+    assert_eq!([child, late].map(|pid| story.kernel.mask(pid)), [Some(set("3")), Some(set("3"))]);
+    story.stop();
+    assert!(story.left_narrow().is_none());
 }
 
 #[test]

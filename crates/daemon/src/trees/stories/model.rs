@@ -84,7 +84,7 @@ impl Model {
 
 impl Kernel for Model {
     fn start_of(&self, pid: u32) -> Option<u64> {
-        self.with(pid, |_| u64::from(pid))
+        self.with(pid, |_| u64::from(pid - FIRST_PID))
     }
 
     fn parent_of(&self, pid: u32) -> Option<u32> {

@@ -17,6 +17,8 @@ numaestro_marks::marks! {
         BornNarrow = "a process is born on a mask of ours",
         Orphaned = "a program ends, and leaves a narrow process",
         LeavesNarrow = "a program leaves while it is on a mask of ours",
+        AsksBelow = "a `run` comes from a program that is on a mask of ours",
+        LeavesAround = "a program leaves within another application",
         StopsSeveral = "`stop` ends the management of several programs",
         StopsNobody = "`stop` finds nobody who is managed",
     }
