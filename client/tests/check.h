@@ -57,7 +57,7 @@ static inline void check_saw(int team)
     __atomic_fetch_add(&check_sizes[team < CHECK_SIZES ? team : 0], 1, __ATOMIC_RELAXED);
 }
 
-/* When a program that is given this argument ends: with "-", later than ever. */
+/* The time at which a program with this argument ends. "-": only when its standard input does. */
 static inline double check_end_by(const char *seconds)
 {
     return !strcmp(seconds, "-") ? HUGE_VAL : check_now() + strtod(seconds, NULL);

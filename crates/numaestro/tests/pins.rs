@@ -17,9 +17,6 @@ use support::manager::Manager;
 use support::programs::{any, builds, program};
 use support::{eventually, processors, turn};
 
-/// It works until it has been looked at.
-const UNTIL_TOLD: &str = "-";
-
 /// The first two processors.
 fn two() -> [String; 2] {
     let own = numaestro_host::affinity::get(0).expect("readable");
@@ -112,7 +109,7 @@ fn every_kind_of_pin_stays_while_neighbours_come_and_go() {
     let ways = [Some(("process", any("pinned"))), Some(("team", any("pinned"))), Some(("number", any("pinned")))];
     let by_number = program("gcc", "pinned-static").map(|path| ("number", path));
     for (way, path) in ways.into_iter().chain([by_number]).flatten() {
-        let program = bound(&mut manager.run_command([path.as_str(), UNTIL_TOLD, way, &first]), &first);
+        let program = bound(&mut manager.run_command([path.as_str(), ended::UNTIL_TOLD, way, &first]), &first);
         let watch = Watch::of(program.pid(), Some(program.pid()));
         come_and_go(&manager, 4);
         watch.expect(way, &first);
@@ -123,7 +120,7 @@ fn every_kind_of_pin_stays_while_neighbours_come_and_go() {
     for environment in [vec![], vec![format!("NUMAESTRO_CPUS_ALL={second}")]] {
         let mut words = vec!["taskset".to_owned(), "-c".to_owned(), second.clone(), "env".to_owned()];
         words.extend(environment);
-        words.extend([pinned.clone(), UNTIL_TOLD.to_owned(), "born".to_owned()]);
+        words.extend([pinned.clone(), ended::UNTIL_TOLD.to_owned(), "born".to_owned()]);
         let program = bound(&mut manager.run_command(words), &second);
         let watch = Watch::of(program.pid(), None);
         come_and_go(&manager, 4);
@@ -147,7 +144,7 @@ fn two_programs_on_different_processors_and_a_third_that_comes_and_goes() {
     let cpus = two();
     let path = any("pinned");
     let start = |cpu: &String| {
-        let script = format!("NUMAESTRO_CPUS_ALL={cpu} exec taskset -c {cpu} {path} {UNTIL_TOLD} born");
+        let script = format!("NUMAESTRO_CPUS_ALL={cpu} exec taskset -c {cpu} {path} {} born", ended::UNTIL_TOLD);
         bound(&mut manager.run_command(["sh", "-c", &script]), cpu)
     };
     let programs = cpus.each_ref().map(start);
@@ -168,7 +165,8 @@ fn one_pinned_thread_stays_and_the_others_move() {
     }
     let manager = Manager::started();
     let [first, _] = two();
-    let program = bound(&mut manager.run_command([any("pinned").as_str(), UNTIL_TOLD, "thread", &first]), &first);
+    let program =
+        bound(&mut manager.run_command([any("pinned").as_str(), ended::UNTIL_TOLD, "thread", &first]), &first);
     let pid = program.pid();
     let watch = Watch::of(pid, Some(pid));
     let own = numaestro_host::affinity::get(0).expect("readable");
@@ -200,7 +198,7 @@ fn pins_outlive_limits_release_managers_and_the_end() {
     let [first, second] = two();
     let start = |way: &'static str| {
         let path = any("pinned");
-        bound(&mut manager.run_command([path.as_str(), UNTIL_TOLD, way, &second]), &second)
+        bound(&mut manager.run_command([path.as_str(), ended::UNTIL_TOLD, way, &second]), &second)
     };
     let programs = [start("process"), start("team")];
     let watches = programs.each_ref().map(|program| Watch::of(program.pid(), Some(program.pid())));

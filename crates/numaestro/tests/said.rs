@@ -75,7 +75,7 @@ fn setters_are_called_or_not_as_it_says() {
     let Some(python) = python() else { skip!("no Python that has NumPy; NUMAESTRO_PYTHON names one") };
     let manager = Manager::started();
     let script = source("beside.py");
-    let program = [python.as_str(), &script, "-"];
+    let program = [python.as_str(), &script, ended::UNTIL_TOLD];
     let leave = ("NUMAESTRO_LIBRARIES", "*openblas*=leave");
     let cases: [Case; 4] = [
         (&[], None, true),

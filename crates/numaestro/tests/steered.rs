@@ -12,9 +12,6 @@ use support::manager::Manager;
 use support::programs::{any, program, python, source};
 use support::{eventually, processors, turn};
 
-/// It works until it has been looked at.
-const UNTIL_TOLD: &str = "-";
-
 /// The state of the application once `wanted` holds of it, and the end of the program.
 #[track_caller]
 fn seen(manager: &Manager, command: &mut Command, wanted: impl Fn(&AppStatus) -> bool) -> (AppStatus, Ended) {
@@ -59,7 +56,7 @@ fn the_library_that_owns_the_regions_is_named() {
     let manager = Manager::started();
     let Some(plugin) = program("gcc", "plugin.so") else { skip!("no gcc that makes OpenMP libraries") };
     let loader = any("loader");
-    let words = [loader.as_str(), UNTIL_TOLD, &format!("keep:{plugin}")];
+    let words = [loader.as_str(), ended::UNTIL_TOLD, &format!("keep:{plugin}")];
     let (app, ended) = seen(&manager, &mut on_one(&manager, &words), |app| is(app, "plugin", "whole"));
     let plugin = library(&app, "plugin").expect("is there");
     assert_eq!((plugin.runtime.as_str(), plugin.threads, app.class), ("libgomp", 2, Class::Whole));
@@ -76,10 +73,10 @@ fn the_program_itself_is_one_of_them_and_may_follow() {
     }
     let manager = Manager::started();
     let inside = any("inside");
-    let mut follows = manager.command(["run", "--class", "malleable", "--max", "1", "--", &inside, UNTIL_TOLD]);
+    let mut follows = manager.command(["run", "--class", "malleable", "--max", "1", "--", &inside, ended::UNTIL_TOLD]);
     let (app, _) = seen(&manager, &mut follows, |app| is(app, "inside", "follows"));
     assert_eq!((library(&app, "inside").expect("is there").threads, app.class), (1, Class::Malleable));
-    let mut kernel = manager.command(["run", "--fold", "kernel", "--max", "1", "--", &inside, UNTIL_TOLD]);
+    let mut kernel = manager.command(["run", "--fold", "kernel", "--max", "1", "--", &inside, ended::UNTIL_TOLD]);
     let (app, _) = seen(&manager, &mut kernel, |app| library(app, "inside").is_some_and(|it| it.folded_by == "kernel"));
     let why = &library(&app, "inside").expect("is there").why;
     assert!(why.contains("--fold kernel"), "{why}");
@@ -93,11 +90,11 @@ fn a_setter_beside_regions_changes_no_class() {
     let manager = Manager::started();
     let script = source("beside.py");
     let blas = |app: &AppStatus| app.libraries.iter().any(|one| one.runtime == "OpenBLAS" && one.how == "set");
-    let (app, _) = seen(&manager, &mut on_one(&manager, &[&python, &script, UNTIL_TOLD]), blas);
+    let (app, _) = seen(&manager, &mut on_one(&manager, &[&python, &script, ended::UNTIL_TOLD]), blas);
     assert_eq!((app.class, app.libraries.len()), (Class::Setter, 1), "{:?}", app.libraries);
     assert_eq!(app.libraries[0].threads, 1);
     let both = |app: &AppStatus| blas(app) && is(app, "plugin", "whole");
-    let (app, ended) = seen(&manager, &mut on_one(&manager, &[&python, &script, UNTIL_TOLD, &plugin]), both);
+    let (app, ended) = seen(&manager, &mut on_one(&manager, &[&python, &script, ended::UNTIL_TOLD, &plugin]), both);
     assert_eq!(app.class, Class::Whole);
     assert!(app.runtimes.contains(&"libgomp".to_owned()) && app.runtimes.contains(&"OpenBLAS".to_owned()));
     assert!(ended.sizes().iter().all(|(size, _)| *size == 2), "{:?}", ended.sizes());
@@ -108,7 +105,7 @@ fn a_setter_beside_regions_changes_no_class() {
 fn onetbb_is_set() {
     let Some(tbb) = program("gcc", "tbb") else { skip!("no oneTBB for gcc") };
     let manager = Manager::started();
-    let (app, _) = seen(&manager, &mut on_one(&manager, &[&tbb, UNTIL_TOLD]), |app| is(app, "libtbb", "set"));
+    let (app, _) = seen(&manager, &mut on_one(&manager, &[&tbb, ended::UNTIL_TOLD]), |app| is(app, "libtbb", "set"));
     let one = library(&app, "libtbb").expect("is there");
     // A limit of one thread would keep a program that waits for the workers' end for ever.
     assert_eq!((one.runtime.as_str(), one.threads, app.class), ("oneTBB", 2, Class::Setter));
@@ -159,7 +156,7 @@ fn a_pool_that_a_setter_fills_is_the_programs_own() {
         skip!("one processor only");
     }
     let manager = Manager::started();
-    let words = ["run", "--max", "1", "--", &python, &source("beside.py"), UNTIL_TOLD];
+    let words = ["run", "--max", "1", "--", &python, &source("beside.py"), ended::UNTIL_TOLD];
     let running = ended::start_until_told(&mut manager.command(words));
     let set_to = |threads| {
         let blas = |one: &LibraryStatus| one.runtime == "OpenBLAS" && one.how == "set" && one.threads == threads;
@@ -199,7 +196,7 @@ fn a_thread_that_a_library_starts_for_us_is_the_programs_own() {
     let manager = Manager::started();
     for (whose, lib) in libraries_of_onetbb() {
         for how in ["", "libtbb=set"] {
-            let mut command = on_one(&manager, &[&tbb, UNTIL_TOLD, "2"]);
+            let mut command = on_one(&manager, &[&tbb, ended::UNTIL_TOLD, "2"]);
             command.envs(lib.iter().map(|lib| ("LD_LIBRARY_PATH", lib))).env("NUMAESTRO_LIBRARIES", how);
             let running = ended::start_until_told(&mut command);
             let of_one = || {
@@ -244,7 +241,7 @@ fn a_profile_leaves_a_library_alone() {
     let manager = Manager::started();
     let script = source("beside.py");
     let run = || {
-        let mut command = manager.command(["run", "--max", "2", "--", &python, &script, UNTIL_TOLD]);
+        let mut command = manager.command(["run", "--max", "2", "--", &python, &script, ended::UNTIL_TOLD]);
         command.env("OPENBLAS_NUM_THREADS", "2");
         command
     };
@@ -275,7 +272,7 @@ fn a_library_of_openmp_that_is_left_alone_is_folded_by_the_kernel() {
     let manager = Manager::started();
     let inside = any("inside");
     let dir = profile(&manager, &["inside=leave"], &inside);
-    let mut command = on_one(&manager, &[&inside, UNTIL_TOLD]);
+    let mut command = on_one(&manager, &[&inside, ended::UNTIL_TOLD]);
     let (app, ended) = seen(&manager, with_profile(&mut command, dir.path()), |app| is(app, "inside", "left"));
     assert_ne!(app.folding.map(|fold| fold.by), Some("user".to_owned()));
     assert!(ended.sizes().iter().all(|(size, _)| *size == 2), "{:?}", ended.sizes());
@@ -292,7 +289,7 @@ fn a_profile_has_questions_answered_with_the_allocation() {
         ended.expect("asks", "asks 199990000\n");
         assert!(ended.sizes().iter().all(|(size, _)| *size == 2), "{:?}", ended.sizes());
         let dir = profile(&manager, &["asks=answer"], &asks);
-        let mut command = on_one(&manager, &[&asks, UNTIL_TOLD]);
+        let mut command = on_one(&manager, &[&asks, ended::UNTIL_TOLD]);
         let (app, ended) = seen(&manager, with_profile(&mut command, dir.path()), |app| {
             // It may have asked before its first decision came: the answer was two then.
             is(app, "asks", "answered") && library(app, "asks").is_some_and(|one| one.threads == 1)

@@ -78,7 +78,7 @@ impl Worker {
 
     fn stop(&mut self, key: u64, request: u64, spec: super::Group) -> Outcome {
         if spec.root == std::process::id() {
-            return Outcome::Unstoppable("it is the manager itself".to_owned());
+            return Outcome::Unstoppable("it is what stops programs".to_owned());
         }
         let group = self.groups.entry(key).or_insert_with(|| Group::new(request, spec.clone()));
         group.respecify(request, spec);

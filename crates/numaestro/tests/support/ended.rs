@@ -72,8 +72,11 @@ pub fn start_with_input(command: &mut Command, input: &[u8]) -> Running {
     running
 }
 
-/// Starts it with a standard input that ends when its end is asked for: the programs of
-/// `client/tests` work as long where they are told `-` instead of a number of seconds.
+/// Instead of a number of seconds: the programs of `client/tests` work until their standard input
+/// ends.
+pub const UNTIL_TOLD: &str = "-";
+
+/// Starts it with a standard input that ends when its end is asked for: see [`UNTIL_TOLD`].
 pub fn start_until_told(command: &mut Command) -> Running {
     let what = format!("{command:?}");
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
