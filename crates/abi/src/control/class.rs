@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The ways to steer a program (`docs/ARCHITECTURE.md`, Programs).
+/// The ways to steer a program (`docs/design/programs.md`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "lowercase")]
 pub enum Class {
