@@ -1,6 +1,7 @@
 //! Checks every file of the project: one small check per file of this module, each a pure function
 //! of paths and texts.
 
+mod anchors;
 mod circles;
 mod fields;
 mod headers;
@@ -31,6 +32,7 @@ pub fn run(root: &Path) -> Result<Vec<Finding>> {
         findings.extend(paths::check(source, &|path| root.join(path).exists()));
     }
     findings.extend(length::check_files(&sources));
+    findings.extend(anchors::check(&sources));
     findings.extend(circles::check(&sources));
     findings.extend(fields::check(&sources));
     Ok(findings)

@@ -75,7 +75,7 @@ fn link_targets(line: &str) -> impl Iterator<Item = &str> {
 }
 
 /// `target` as seen from the directory of the document at `from`.
-fn resolve(from: &str, target: &str) -> String {
+pub fn resolve(from: &str, target: &str) -> String {
     let mut parts: Vec<&str> = from.split('/').collect();
     parts.pop();
     for part in target.split('/') {
