@@ -1,5 +1,5 @@
-//! Every code block of the guides is tried: scenarios run, settings are read, commands are known
-//! with all their options, C is compiled. No manager is started.
+//! Every code block of the guides, README and CONTRIBUTING is tried: scenarios run, settings are
+//! read, commands are known with all their options, C is compiled. No manager is started.
 //!
 //! A block that nothing can try says so in its info string (`sh unchecked: needs root`) and is
 //! counted. The Rust of the guide for policy authors is compiled and run by
@@ -12,7 +12,7 @@ use std::process::Command;
 use user::{User, text};
 
 /// Blocks that nothing tries, in all guides together: one more is a decision.
-const UNCHECKED: usize = 50;
+const UNCHECKED: usize = 51;
 /// Guide whose Rust and whose cargo commands are tried by xtask's test.
 const OF_AUTHORS: &str = "policy-authors.md";
 /// Names of the guides that are nobody's here, and names that everybody has.
@@ -40,6 +40,7 @@ fn blocks() -> Vec<Block> {
         .expect("the guides")
         .map(|entry| entry.expect("a guide").path())
         .collect();
+    guides.extend(["README.md", "CONTRIBUTING.md"].map(|name| repository().join(name)));
     guides.sort();
     guides.iter().flat_map(|path| blocks_of(path)).collect()
 }
