@@ -20,10 +20,13 @@ use std::time::Duration;
 /// A manager that is alive answers in microseconds; one that is stopped or hangs must not hold up a
 /// program.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// Who waits in its queue asks after so long whether it is still there.
+const LOOK: Duration = Duration::from_secs(2);
 
 /// A connection to the manager.
 #[derive(Debug)]
 pub struct Manager {
+    dir: PathBuf,
     stream: BufReader<UnixStream>,
 }
 
@@ -31,13 +34,29 @@ impl Manager {
     /// The manager of `dir`, if one runs, and is nobody else's than root's or our own.
     pub fn reach(dir: &Path) -> std::io::Result<Self> {
         let fd = socket::connect_trusted(&dir.join("control"), Sort::Stream).map_err(HostError::into_cause)?;
-        Self::over(fd.into())
+        Self::over(dir, fd.into())
     }
 
-    fn over(stream: UnixStream) -> std::io::Result<Self> {
+    fn over(dir: &Path, stream: UnixStream) -> std::io::Result<Self> {
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;
-        Ok(Self { stream: BufReader::new(stream) })
+        Ok(Self { dir: dir.to_owned(), stream: BufReader::new(stream) })
+    }
+
+    /// Asks whether it answers at all, with little patience if it has not done so lately.
+    fn greet(&mut self) -> std::io::Result<()> {
+        let silence = Silence::of(&self.dir, self.stream.get_ref().as_fd());
+        if silence.as_ref().is_some_and(Silence::is_known) {
+            self.wait_at_most(IMPATIENCE);
+        }
+        let answer = self.send(&Request::Ping).and_then(|()| self.line());
+        match &answer {
+            Ok(_) => silence.iter().for_each(Silence::forget),
+            Err(error) if is_silence(error) => silence.iter().for_each(Silence::note),
+            Err(_) => {}
+        }
+        self.wait_at_most(PATIENCE);
+        answer.map(drop)
     }
 
     /// The manager of `dir`, or a failure that says how to get one.
@@ -49,31 +68,18 @@ impl Manager {
     /// The manager of `dir`, started if there is none.
     pub fn started(dir: &Path) -> anyhow::Result<Self> {
         match Self::reach(dir) {
-            Ok(mut manager) => {
-                let silence = Silence::of(dir, manager.stream.get_ref().as_fd());
-                if silence.as_ref().is_some_and(Silence::is_known) {
-                    manager.wait_at_most(IMPATIENCE);
-                }
-                match manager.send(&Request::Ping).and_then(|()| manager.line()) {
-                    Ok(_) => {
-                        silence.iter().for_each(Silence::forget);
-                        manager.wait_at_most(PATIENCE);
-                        return Ok(manager);
-                    }
-                    Err(error) if is_silence(&error) => {
-                        silence.iter().for_each(Silence::note);
-                        return Err(lost(&error));
-                    }
-                    // It is just ending; another one is started.
-                    Err(_) => {}
-                }
-            }
+            Ok(mut manager) => match manager.greet() {
+                Ok(()) => return Ok(manager),
+                Err(error) if is_silence(&error) => return Err(lost(&error)),
+                // It is just ending; another one is started.
+                Err(_) => {}
+            },
             Err(error) if is_absent(&error) => {}
             Err(error) => return Err(absent(dir, &error)),
         }
         // Its connection is kept: a manager does not end while somebody is connected.
         let connection = numaestro_daemon::ensure_running(dir, &std::env::current_exe()?)?;
-        Ok(Self::over(connection.stream().try_clone()?)?)
+        Ok(Self::over(dir, connection.stream().try_clone()?)?)
     }
 
     /// Asks, and waits for the first answer. A refusal is a [`say::Failure`].
@@ -124,12 +130,24 @@ impl Manager {
         understood(&line)
     }
 
-    /// The next answer; `None` if the manager has gone without one.
-    pub fn next_if_there(&mut self) -> anyhow::Result<Option<Reply>> {
-        match self.line() {
-            Ok(line) => understood(&line).map(Some),
-            Err(error) if is_silence(&error) => Err(lost(&error)),
-            Err(_) => Ok(None),
+    /// The next answer to who waits in the queue, as long as that takes; `None` if the manager has
+    /// gone without one. One that is there and answers nobody holds nobody up.
+    pub fn next_in_queue(&mut self) -> anyhow::Result<Option<Reply>> {
+        self.wait_at_most(LOOK);
+        let mut line = String::new();
+        loop {
+            match self.stream.read_line(&mut line) {
+                Ok(0) => return Ok(None),
+                Ok(_) => return understood(&line).map(Some),
+                Err(error) if is_silence(&error) => {
+                    if let Err(error) = Self::reach(&self.dir).and_then(|mut it| it.greet())
+                        && is_silence(&error)
+                    {
+                        return Err(lost(&error));
+                    }
+                }
+                Err(_) => return Ok(None),
+            }
         }
     }
 

@@ -265,7 +265,6 @@ fn asked(manager: &mut Manager, plan: &Plan, options: &Options, waited: bool) ->
                     eprint!("\r\x1b[Knumaestro: waiting, position {position} (Ctrl-C leaves the queue)");
                     shown = true;
                 }
-                manager.be_patient();
             }
             Reply::Ended => {
                 let what = "the manager was stopped while the program waited";
@@ -273,7 +272,7 @@ fn asked(manager: &mut Manager, plan: &Plan, options: &Options, waited: bool) ->
             }
             other => return Err(manager::unexpected(&other)),
         }
-        match manager.next_if_there()? {
+        match manager.next_in_queue()? {
             Some(next) => reply = next,
             None => return Ok(Answer::Gone),
         }

@@ -11,6 +11,7 @@ use rustix::process::Signal;
 use std::time::Instant;
 
 use support::crowd::{Crowd, guards_of};
+use support::ended;
 use support::manager::{Manager, NUMAESTRO, alone};
 use support::{eventually, turn};
 
@@ -126,6 +127,27 @@ fn nobody_waits_twice_for_a_frozen_manager() {
     // It has a backlog of two greetings; then everything is as before.
     assert!(eventually(|| manager.run(["true"]).stderr.is_empty()), "it is not believed again");
     assert!(!silent.exists(), "it is remembered though it answers");
+    manager.expect_all_free();
+}
+
+#[test]
+fn who_waits_in_the_queue_of_a_frozen_manager_starts_without_it() {
+    let (manager, mut crowd) = (Manager::started(), Crowd::new("queue"));
+    let set = manager.command(["policy", "set", "admission=fifo"]).output().expect("the command runs");
+    assert!(set.status.success(), "{}", String::from_utf8_lossy(&set.stderr));
+    let whole = manager.status().map_or(0, |status| status.pus.len()).to_string();
+    crowd.add(&mut manager.command(["run", "--min", &whole, "--", "sh", "-c", BUSY]));
+    assert!(eventually(|| manager.status().is_some_and(|status| status.apps.len() == 1)), "nobody runs");
+    let waits = ended::start(&mut manager.run_command(["echo", "done"]));
+    let queue = || manager.status().is_some_and(|status| status.apps.iter().any(|app| app.state == "waiting"));
+    assert!(eventually(queue), "nobody waits: {:#?}", manager.status());
+    let frozen = Frozen::new(manager.pid());
+    let ended = waits.end();
+    drop(frozen);
+    assert_eq!((ended.code(), ended.stdout.as_str()), (0, "done\n"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("does not answer"), "{}", ended.stderr);
+    assert!(eventually(|| !queue()), "its place stays in the queue: {:#?}", manager.status());
+    drop(crowd);
     manager.expect_all_free();
 }
 
