@@ -2,6 +2,7 @@
 //! anywhere.
 
 use super::drawing;
+use crate::sim::html::escaped;
 use super::judged::{Judged, measured, tally, trials};
 use super::table::value;
 use numaestro_repro::inputs::Origin;
@@ -29,13 +30,13 @@ pub fn page(judged: &[Judged], studies: &[Study], extent: Extent, measured_summa
          <h1>The papers' claims</h1>\n<p>{}</p>\n<p>{} statistics; intervals are 90 %. Seeds: from 1 on, as many as each value has runs; {} further sets; {} \
          candidates for points of the admissible constants. \
          Hollow markers are the papers' own points.</p>\n",
-        escape(&tally(judged).to_string()),
+        escaped(&tally(judged).to_string()),
         if extent.statistics == Statistics::Full { "Full" } else { "Quick" },
         extent.seed_sets,
         extent.candidates,
     );
     if !measured_summary.is_empty() {
-        let _ = writeln!(text, "<p>{}</p>", escape(measured_summary));
+        let _ = writeln!(text, "<p>{}</p>", escaped(measured_summary));
     }
     let mut before = "";
     for one in judged {
@@ -45,8 +46,8 @@ pub fn page(judged: &[Judged], studies: &[Study], extent: Extent, measured_summa
             let _ = writeln!(
                 text,
                 "<h2 id=\"{0}\">{0}</h2>\n<p>{1}</p>\n<p>{2}</p>",
-                escape(paper.key),
-                escape(paper.citation),
+                escaped(paper.key),
+                escaped(paper.citation),
                 tally(of_paper),
             );
             if let Some(study) = studies.iter().find(|study| study.paper().key == paper.key) {
@@ -58,7 +59,7 @@ pub fn page(judged: &[Judged], studies: &[Study], extent: Extent, measured_summa
         let _ = writeln!(
             text,
             "<section id=\"{0}\"><h3>{0} <span title=\"kind\">({1})</span><span class=\"status {2}\">{word}</span></h3>",
-            escape(claim.id),
+            escaped(claim.id),
             claim.kind.sign(),
             word.replace(' ', "-"),
         );
@@ -70,16 +71,16 @@ pub fn page(judged: &[Judged], studies: &[Study], extent: Extent, measured_summa
             ("because", finding.status.reason()),
         ] {
             if !what.is_empty() {
-                let _ = write!(text, "<dt>{name}</dt><dd>{}</dd>", escape(what));
+                let _ = write!(text, "<dt>{name}</dt><dd>{}</dd>", escaped(what));
             }
         }
         for (name, what) in trials(one).into_iter().chain(measured(one)) {
-            let _ = write!(text, "<dt>{name}</dt><dd>{}</dd>", escape(&what));
+            let _ = write!(text, "<dt>{name}</dt><dd>{}</dd>", escaped(&what));
         }
-        let _ = writeln!(text, "<dt>ours</dt><dd>{}</dd></dl>", escape(&values(finding)));
+        let _ = writeln!(text, "<dt>ours</dt><dd>{}</dd></dl>", escaped(&values(finding)));
         evidence(&mut text, finding);
         figure(&mut text, finding);
-        let _ = writeln!(text, "<p><code>{}</code></p></section>", escape(&claim.command()));
+        let _ = writeln!(text, "<p><code>{}</code></p></section>", escaped(&claim.command()));
     }
     text.push_str("</body></html>\n");
     text
@@ -103,10 +104,10 @@ fn inputs(text: &mut String, study: &Study) {
         let _ = writeln!(
             text,
             "<tr><td>{}<td>{} {}<td>{range}<td>{}</tr>",
-            escape(&constant.name),
+            escaped(&constant.name),
             constant.value,
-            escape(&constant.unit),
-            escape(&from),
+            escaped(&constant.unit),
+            escaped(&from),
         );
     }
     text.push_str("</table></div>\n");
@@ -130,9 +131,9 @@ fn evidence(text: &mut String, finding: &Finding) {
         let _ = writeln!(
             text,
             "<tr><td>{}<td>{}<td>{}<td>{}<td class=\"{class}\">{word}</tr>",
-            escape(&demand.what),
-            escape(&demand.paper),
-            escape(&demand.ours),
+            escaped(&demand.what),
+            escaped(&demand.paper),
+            escaped(&demand.ours),
             demand.residual.map_or_else(String::new, |residual| format!("{residual:+.2}")),
         );
     }
@@ -141,16 +142,11 @@ fn evidence(text: &mut String, finding: &Finding) {
 
 fn figure(text: &mut String, finding: &Finding) {
     let Some(figure) = &finding.figure else { return };
-    let drawn = drawing::svg(figure).unwrap_or_else(|reason| format!("<p>{}</p>", escape(&reason)));
+    let drawn = drawing::svg(figure).unwrap_or_else(|reason| format!("<p>{}</p>", escaped(&reason)));
     let _ = writeln!(
         text,
         "<figure>{drawn}<figcaption><b>{}</b>, redrawn from our numbers. The paper: {}</figcaption></figure>",
-        escape(&figure.title),
-        escape(&figure.said),
+        escaped(&figure.title),
+        escaped(&figure.said),
     );
-}
-
-/// Text that means itself in HTML.
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
