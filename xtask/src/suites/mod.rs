@@ -14,6 +14,7 @@ mod lit;
 mod manager;
 mod options;
 mod recipe;
+mod records;
 mod report;
 mod trial;
 
@@ -150,6 +151,7 @@ impl Worker<'_> {
         while let Some(cases) = next() {
             let Some(first) = cases.first() else { continue };
             let program = build::program(first.recipe, first.compiler, &directory)?;
+            records::forget_the_dead();
             self.report().add_program(first, program.is_some());
             let Some(program) = program else { continue };
             for case in cases {

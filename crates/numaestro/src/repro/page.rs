@@ -2,9 +2,9 @@
 //! anywhere.
 
 use super::drawing;
-use crate::sim::html::escaped;
 use super::judged::{Judged, measured, tally, trials};
 use super::table::value;
+use crate::sim::html::escaped;
 use numaestro_repro::inputs::Origin;
 use numaestro_repro::study::Extent;
 use numaestro_repro::{Finding, Statistics, Status, Study};
