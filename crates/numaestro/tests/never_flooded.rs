@@ -22,6 +22,8 @@ const BOB: u32 = 730_022;
 const ACCOUNTS: &str = "root:x:0:0::/:/bin/sh\nalice:x:730021:730021::/:/bin/sh\nbob:x:730022:730022::/:/bin/sh\n";
 /// Programs of Alice that sleep.
 const PROGRAMS: usize = 20;
+/// Decisions whose median counts.
+const CHANGES: usize = 41;
 /// Seconds of a flood.
 const SECONDS: &str = "3";
 /// The most that a request of somebody else may take, whatever the machine does beside: a manager
@@ -108,6 +110,21 @@ impl Place {
         answer
     }
 
+    /// The median time in which a limit of a program is changed, which is a decision.
+    fn decides(&self) -> Duration {
+        let pid = self.children[1].id();
+        let changed = |most: usize| {
+            let wishes = format!(r#"{{"min":null,"max":{{"processors":{most}}},"weight_milli":null,"class":null}}"#);
+            let begun = Instant::now();
+            let answer = self.ask(&format!(r#"{{"ask":"set","app":"{pid}","wishes":{wishes}}}"#));
+            assert!(answer.contains(r#""reply":"set""#), "{answer}");
+            begun.elapsed()
+        };
+        let mut times: Vec<Duration> = (0..CHANGES).map(|number| changed(1 + number % 2)).collect();
+        times.sort();
+        times[CHANGES / 2]
+    }
+
     /// Bob floods.
     fn flood(&self, line: &str, connections: usize, reads: bool) -> Child {
         let control = self.path("n/control");
@@ -127,9 +144,10 @@ impl Place {
     }
 
     /// Runs programs of Alice until the flood ends; the longest time of one. A flood that ends
-    /// within the first has been served before her.
-    fn runs_during(&self, flood: &mut Child, what: &str) -> Duration {
+    /// within the first has been served before her. `first` is done when the flood has come.
+    fn runs_during(&self, flood: &mut Child, what: &str, first: impl FnOnce()) -> Duration {
         std::thread::sleep(Duration::from_millis(300));
+        first();
         let (mut longest, mut count) = (Duration::ZERO, 0);
         while flood.try_wait().expect("a child").is_none() {
             longest = longest.max(self.run(what));
@@ -166,8 +184,13 @@ fn another_user_is_served_while_one_floods() {
     for (number, line) in QUESTIONS.iter().enumerate() {
         let connections = [1, 20, 200][number % 3];
         let what = format!("{line} on {connections} connections");
+        let decides_quietly = place.decides();
         let mut flood = place.flood(line, connections, number != 1);
-        let longest = place.runs_during(&mut flood, &what);
+        let longest = place.runs_during(&mut flood, &what, || {
+            let decides = place.decides();
+            println!("{what}: a decision {decides:?}, quiet {decides_quietly:?}");
+            assert!(decides < decides_quietly * 4, "{what}: a decision took {decides:?}, quiet {decides_quietly:?}");
+        });
         println!("{what}: {longest:?}, quiet {quiet:?}");
         assert!(longest < LATE + quiet * 4, "{what}: a run took {longest:?}, quiet {quiet:?}");
     }
