@@ -156,11 +156,25 @@ fn what_a_killed_node_has_not_done_others_do() {
         Err(reason) => skip!("{reason}"),
     };
     let child = begin(&cluster, &[]);
-    // Slurm may begin tasks on the others first, and these may do all the work.
-    let works = || !cluster.slurm("squeue", &["--noheader", "--states=RUNNING", "--nodelist=n2"]).is_empty();
-    until("a node works, and some runs are finished", || finished(&cluster) >= 20 && works());
+    until("some runs are finished", || finished(&cluster) >= 20);
+    let jobs = cluster.jobs();
+    // Tasks that wait or have ended already are refused, and the others are held all the same.
+    let all = |what: &str| {
+        let mut command = cluster.on_it(Command::new("scontrol"));
+        command.args([what, &jobs[0]]).output().expect("it starts")
+    };
+    // Slurm may begin tasks on the others first. One that is held cannot end before its node does.
+    until("a node works", || {
+        all("suspend");
+        let works = !cluster.slurm("squeue", &["--noheader", "--states=SUSPENDED", "--nodelist=n2"]).is_empty();
+        if !works {
+            all("resume");
+        }
+        works
+    });
     let killed = cluster.script("kill", &["n2"]);
     assert!(killed.status.success(), "{}", text(&killed.stderr));
+    all("resume");
     // Slurm needs some seconds to see it.
     let expected = slow_on_one_machine();
     let output = end(child);
