@@ -351,7 +351,12 @@ fn progress_is_shown_on_a_terminal() {
     let output = command.stdin(Stdio::null()).output().expect("script starts");
     let said = text(&output.stdout);
     assert!(output.status.success(), "{said}");
-    for word in ["of 1,000 runs", "; 0 running, 12 waiting", "; 6 running"] {
-        assert!(said.contains(word), "no `{word}` in {said}");
-    }
+    // How many of the three nodes' two processors are taken when the line is drawn depends on Slurm.
+    let counts = |what: &str| -> Vec<u32> {
+        let parts = said.split(['\r', '\n', ';', ',']).filter_map(|part| part.trim().split_once(what));
+        parts.filter_map(|(count, _)| count.parse().ok()).collect()
+    };
+    let (running, waiting) = (counts(" running"), counts(" waiting"));
+    assert!(said.contains("of 1,000 runs") && running.iter().any(|count| (1..=6).contains(count)), "{said}");
+    assert!(running.iter().all(|count| *count <= 6) && waiting.iter().any(|count| *count >= 6), "{said}");
 }
