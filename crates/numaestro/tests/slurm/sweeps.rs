@@ -351,7 +351,7 @@ fn progress_is_shown_on_a_terminal() {
     let output = command.stdin(Stdio::null()).output().expect("script starts");
     let said = text(&output.stdout);
     assert!(output.status.success(), "{said}");
-    // How many of the three nodes' two processors are taken when the line is drawn depends on Slurm.
+    // Slurm decides how many of the three nodes' two processors are taken when a line is drawn.
     let counts = |what: &str| -> Vec<u32> {
         let parts = said.split(['\r', '\n', ';', ',']).filter_map(|part| part.trim().split_once(what));
         parts.filter_map(|(count, _)| count.parse().ok()).collect()
