@@ -120,7 +120,7 @@ static void either(void)
             sum += (uint64_t)(i * omp_get_num_threads());
         note(sum);
     }
-    /* libomp keeps the size of a region whose `if` is false for the next one, whoever's that is. */
+    /* libomp keeps the size of a region whose `if` is false for the next region of any part. */
     whole(0);
 }
 

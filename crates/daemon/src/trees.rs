@@ -141,7 +141,7 @@ impl Trees {
     pub(crate) fn enter(&mut self, app: u64, pid: u32, said: Option<CpuSet>, around: Option<u64>, usable: &CpuSet) {
         let (root, own) = (self.process(pid), self.own_of(pid, said, around, usable));
         let told = match (self.former.remove(&root), around.and_then(|app| self.by_app.get(&app))) {
-            // Let go since the state was saved, it was part of what is around.
+            // If it was let go after that was saved, the application around has moved it since.
             (Some(sets), tree) => {
                 let around = tree.map(|tree| tree.told.all()).unwrap_or_default();
                 Told::any(around.into_iter().chain(sets).collect())

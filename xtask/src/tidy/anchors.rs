@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::paths::resolve;
+use super::paths::{links, resolve};
 use crate::finding::Finding;
 use crate::sources::Source;
 
@@ -15,7 +15,7 @@ pub fn check(sources: &[Source]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for source in documents() {
         for (index, line) in source.text.lines().enumerate() {
-            for (target, anchor) in links(line) {
+            for (target, anchor) in links(line).filter_map(|(target, anchor)| Some((target, anchor?))) {
                 let path = if target.is_empty() { source.path.clone() } else { resolve(&source.path, target) };
                 if known.get(path.as_str()).is_some_and(|anchors| !anchors.contains(anchor)) {
                     findings.push(Finding::new(&source.path, index + 1, format!("`{path}` has no `#{anchor}`")));
@@ -24,14 +24,6 @@ pub fn check(sources: &[Source]) -> Vec<Finding> {
         }
     }
     findings
-}
-
-/// Target and anchor of each link that has an anchor.
-fn links(line: &str) -> impl Iterator<Item = (&str, &str)> {
-    line.match_indices("](").filter_map(|(start, mark)| {
-        let target = line[start + mark.len()..].split([')', ' ']).next()?;
-        target.split_once('#').filter(|(path, _)| !path.contains("://"))
-    })
 }
 
 /// What the headings of a document are called in links, as GitHub and mdBook make it.

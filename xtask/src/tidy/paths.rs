@@ -68,9 +68,15 @@ fn project_path(text: &str) -> Option<&str> {
 
 /// Targets of `[text](target)` that are files of the project.
 fn link_targets(line: &str) -> impl Iterator<Item = &str> {
+    links(line).map(|(target, _)| target).filter(|target| !target.is_empty() && !target.starts_with("mailto:"))
+}
+
+/// Target and anchor of each `[text](target#anchor)` within the project.
+pub fn links(line: &str) -> impl Iterator<Item = (&str, Option<&str>)> {
     line.match_indices("](").filter_map(|(start, mark)| {
-        let target = line[start + mark.len()..].split([')', ' ', '#']).next()?;
-        (!target.is_empty() && !target.contains("://") && !target.starts_with("mailto:")).then_some(target)
+        let inside = line[start + mark.len()..].split([')', ' ']).next()?;
+        let (target, anchor) = inside.split_once('#').map_or((inside, None), |(path, rest)| (path, Some(rest)));
+        (!target.contains("://")).then_some((target, anchor))
     })
 }
 

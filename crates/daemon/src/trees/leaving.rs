@@ -25,9 +25,11 @@ impl Trees {
     pub(crate) fn leave(&mut self, app: u64, is_application: &dyn Fn(u32) -> bool, wakeups: &mut Wakeups) {
         let Some(gone) = self.by_app.remove(&app) else { return };
         let own = self.own.of(gone.root).cloned().unwrap_or_default();
-        self.inherits(app, &gone);
+        self.hand_to_around(app, &gone);
         let others = self.by_app.values().map(|tree| tree.root.0).collect();
-        let born = self.kernel.tree(gone.root.0, &others).into_iter().map(|pid| self.process(pid));
+        // The number may be another process's by now.
+        let below = if self.is_there(gone.root) { self.kernel.tree(gone.root.0, &others) } else { Vec::new() };
+        let born = below.into_iter().map(|pid| self.process(pid));
         let members: BTreeSet<Process> =
             gone.members.iter().map(|(pid, start_time)| (*pid, *start_time)).chain(born).collect();
         for process in members.into_iter().filter(|process| *process != gone.root).chain([gone.root]) {
@@ -47,9 +49,9 @@ impl Trees {
         wakeups.set_if_unset(Due::Strays, monotonic_ns() + SWEEP_NS.max(self.sweep_ns * SWEEP_SHARE));
     }
 
-    /// What an application leaves behind is of the one around it from now on, and may be born only
-    /// now, on a set of the one that has gone.
-    fn inherits(&mut self, app: u64, gone: &Tree) {
+    /// The application around one that has gone is around all that was inside. A process that is
+    /// being born now is on a set of the one that has gone, so these sets count there too.
+    fn hand_to_around(&mut self, app: u64, gone: &Tree) {
         for tree in self.by_app.values_mut().filter(|tree| tree.around == Some(app)) {
             tree.around = gone.around;
         }

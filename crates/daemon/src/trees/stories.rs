@@ -373,6 +373,20 @@ fn what_an_inner_application_leaves_is_of_the_one_around_it() {
 }
 
 #[test]
+fn a_number_that_is_another_processs_by_now_is_left_alone() {
+    let root = tempfile::tempdir().unwrap();
+    let mut story = Story::new(1, Fault::None, root.path());
+    let process = Process { parent: 1, mask: usable(), own: usable(), environment: None, waits: false };
+    let pid = story.kernel.add(process);
+    let app = story.enter(pid, set("0-5"));
+    let child = story.kernel.add(story.kernel.born_of(pid).unwrap());
+    // The program began at another time than the process that has its number.
+    story.trees.by_app.get_mut(&app).unwrap().root.1 += 1;
+    story.leave(app);
+    assert_eq!([pid, child].map(|pid| story.kernel.mask(pid)), [Some(usable()), Some(usable())]);
+}
+
+#[test]
 fn the_stories_find_a_manager_that_believes_the_kernel_or_moves_before_it_notes() {
     for fault in [Fault::Deaf, Fault::Unnoted] {
         assert!(!broken(fault, 200).0.is_empty(), "{fault:?}");
