@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 
-# The bounds in docs/SPECIFICATION.md.
+# The bounds in docs/PROMISES.md.
 ERROR_MOST = 0.10
 RIGHT_LEAST = 0.90
 EFFECT_LEAST = 0.03

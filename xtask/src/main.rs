@@ -10,6 +10,7 @@ mod finding;
 mod layering;
 mod new_policy;
 mod policies;
+mod promises;
 mod sources;
 mod suites;
 mod tidy;
@@ -29,6 +30,7 @@ cargo xtask CHECK
   layering         which crate may depend on which
   abi              shared page and messages: Rust, C and docs/ABI.md agree byte by byte
   policies         write docs/policies.md from the headers of the policy files; --check only compares
+  promises         write docs/PROMISES.md and docs/results.md from results/promises.toml; --check only compares
   new-policy PART NAME
                    write a policy to begin with; PART is share, placement, turns, pages or admission
   suites OPTIONS   run the OpenMP runtimes' own tests alone and managed; suites --help
@@ -72,12 +74,15 @@ fn dispatch(arguments: &[String]) -> Result<Vec<Finding>> {
         ["abi"] => abi::run(&root),
         ["policies"] => policies::write(&root).map(|()| Vec::new()),
         ["policies", "--check"] => policies::check(&root),
+        ["promises"] => promises::write(&root).map(|()| Vec::new()),
+        ["promises", "--check"] => promises::check(&root),
         ["new-policy", part, name] => new_policy::write(&root, part, name).map(|()| Vec::new()),
         ["check"] => {
             let mut findings = tidy::run(&root)?;
             findings.extend(layering::run(&root)?);
             findings.extend(abi::run(&root)?);
             findings.extend(policies::check(&root)?);
+            findings.extend(promises::check(&root)?);
             Ok(findings)
         }
         [] | ["help" | "--help" | "-h"] => {

@@ -18,7 +18,7 @@ use support::{eventually, has, processors, turn};
 
 /// Keeps a processor busy for this long, and leaves its name in a file.
 const JOB: &str = "timeout 0.2 sh -c 'while :; do :; done'; echo done > $@";
-/// The bound of docs/SPECIFICATION.md for jobs after a change, with room for a busy machine.
+/// The bound of docs/PROMISES.md for jobs after a change, with room for a busy machine.
 const SOON: Duration = Duration::from_secs(if cfg!(debug_assertions) { 3 } else { 1 });
 
 /// A directory with a Makefile of so many jobs.

@@ -17,7 +17,7 @@ use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 use std::path::Path;
 
-/// A promise of `docs/SPECIFICATION.md`.
+/// A promise of `docs/PROMISES.md`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Bound {
