@@ -62,7 +62,8 @@ pub fn write(root: &Path) -> Result<()> {
 }
 
 /// Checks that the documents are those that [`write()`] would write, that the promises are an
-/// overview, and that whatever does not hold has its cause.
+/// overview, that whatever does not hold has its cause, and that each command's tests and files are
+/// there.
 pub fn check(root: &Path) -> Result<Vec<Finding>> {
     let data = read(root)?;
     let mut findings = Vec::new();
@@ -75,11 +76,31 @@ pub fn check(root: &Path) -> Result<Vec<Finding>> {
     if size > PROMISES_BYTES {
         findings.push(Finding::new(PROMISES, 1, format!("has {size} bytes, more than {PROMISES_BYTES}")));
     }
-    let all = data.section.iter().flat_map(|section| &section.promise);
-    for promise in all.filter(|promise| promise.held != Some(true) && promise.why.is_none()) {
-        findings.push(Finding::new(DATA, 1, format!("`{}` does not say why it is not held", promise.what)));
+    for promise in data.section.iter().flat_map(|section| &section.promise) {
+        if promise.held != Some(true) && promise.why.is_none() {
+            findings.push(Finding::new(DATA, 1, format!("`{}` does not say why it is not held", promise.what)));
+        }
+        findings.extend(missing(root, &promise.command).map(|name| {
+            Finding::new(DATA, 1, format!("`{}` is shown by `{name}`, which does not exist", promise.what))
+        }));
     }
     Ok(findings)
+}
+
+/// Test targets and scripts of a command that are not in the project.
+fn missing<'a>(root: &Path, command: &'a str) -> impl Iterator<Item = &'a str> {
+    let words = || command.split_whitespace();
+    let tests = words().zip(words().skip(1)).filter(|(option, _)| *option == "--test").map(|(_, name)| name);
+    let tests = tests.filter(|name| !is_test(root, name));
+    let scripts = words().filter(|word| word.ends_with(".sh") || word.ends_with(".py"));
+    tests.chain(scripts.filter(|path| !root.join(path).exists()).collect::<Vec<_>>())
+}
+
+fn is_test(root: &Path, name: &str) -> bool {
+    let packages = std::fs::read_dir(root.join("crates")).into_iter().flatten().flatten();
+    packages
+        .map(|package| package.path().join("tests"))
+        .any(|tests| tests.join(name).with_extension("rs").exists() || tests.join(name).join("main.rs").exists())
 }
 
 fn read(root: &Path) -> Result<Data> {
@@ -215,5 +236,15 @@ mod tests {
         std::fs::write(root.path().join(DATA), TEXT.replace("why = \"too slow\"", "")).unwrap();
         write(root.path()).unwrap();
         assert_eq!(check(root.path()).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn tests_and_scripts_of_a_command_have_to_exist() {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(root.path().join("crates/a/tests/whole")).unwrap();
+        std::fs::write(root.path().join("crates/a/tests/whole/main.rs"), "").unwrap();
+        let missing = |command| super::missing(root.path(), command).collect::<Vec<_>>();
+        assert_eq!(missing("cargo test --test whole --test gone"), ["gone"]);
+        assert_eq!(missing("python3 bench/none.py DIR"), ["bench/none.py"]);
     }
 }
