@@ -87,6 +87,12 @@ static inline bool taken(struct call *call, const struct nm_plan *plan, unsigned
         call->pass.region->bare = true;
         return false;
     }
+    if (NM_UNLIKELY(call->pass.runtime->watched)) { /* the tool is to see the program's function */
+        call->pass.region->bare = true;
+        if (plan->fold)
+            nm_whole_by_kernel(&call->pass, NM_WHY_RUNTIME);
+        return false;
+    }
     if (NM_UNLIKELY(!plan->quick && !plan->managed)) {
         /* Nested in a region or task in which no thread counts barriers. In a region of one thread
          * a team may be held, and libgomp would count its threads for OMP_THREAD_LIMIT. */

@@ -32,7 +32,7 @@ struct nm_gomp {
 #define RUNTIMES 32
 static struct nm_gomp known[RUNTIMES];
 
-void nm_gomp_find(struct nm_runtime *runtime, void *handle)
+void nm_gomp_find(struct nm_runtime *runtime)
 {
     static unsigned count;
     if (count == RUNTIMES)
@@ -40,7 +40,7 @@ void nm_gomp_find(struct nm_runtime *runtime, void *handle)
     struct nm_gomp *g = &known[count++];
     /* Also for functions that are not there: NULL. POSIX wants a function's address to pass through
      * an object pointer. */
-#define FIND(field, name) *(void **)&g->field = dlsym(handle, "GOMP_" name)
+#define FIND(field, name) *(void **)&g->field = nm_runtime_symbol(runtime, "GOMP_" name)
     FIND(barrier, "barrier");
     FIND(barrier_cancel, "barrier_cancel");
     FIND(loop_end, "loop_end");
@@ -61,7 +61,7 @@ void nm_gomp_find(struct nm_runtime *runtime, void *handle)
     FIND(loop_start, "loop_start");
 #undef FIND
     runtime->gomp = g;
-    runtime->whole = g->barrier && g->loop_end && g->loop_end_nowait && g->sections_end && g->sections_end_nowait &&
+    runtime->whole = !runtime->watched && g->barrier && g->loop_end && g->loop_end_nowait && g->sections_end && g->sections_end_nowait &&
                      g->single_start && nm_gomp_state_is_known(runtime);
 }
 

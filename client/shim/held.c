@@ -127,11 +127,14 @@ static void dissolve_at_thread_end(void)
  * next ones, for twice as many regions each time. */
 #define FEW_REGIONS 8u
 #define SOON_NS 5000000u
-#define DOUBLINGS 8u
+#define DOUBLINGS 11u
+/* A rest is for small regions, and ends after this time where regions are larger. */
+#define REST_NS 100000000u
+#define LOOK_EVERY 64u
 
 static struct {
-    uint64_t opened_ns; /* by the root's processor time: others may use its processor */
-    uint32_t regions; /* since then */
+    uint64_t opened_ns, rests_from_ns; /* by the root's processor time: others may use its processor */
+    uint32_t regions; /* since it was opened */
     uint32_t doublings, rest;
 } lives; /* of held teams; root */
 
@@ -146,8 +149,9 @@ bool nm_whole_may_open(struct nm_pass *pass)
 {
     pass->rests = true;
     if (NM_UNLIKELY(lives.rest > 0)) {
-        lives.rest--;
-        return false;
+        if (--lives.rest % LOOK_EVERY != 0 || used_ns() - lives.rests_from_ns < REST_NS)
+            return false;
+        lives.rest = 0;
     }
     uint64_t now = used_ns();
     if (lives.opened_ns != 0) {
@@ -155,6 +159,7 @@ bool nm_whole_may_open(struct nm_pass *pass)
             lives.opened_ns = 0; /* the next try is judged by itself */
             lives.doublings += lives.doublings < DOUBLINGS;
             lives.rest = (1u << lives.doublings) - 1;
+            lives.rests_from_ns = now;
             return false;
         }
         lives.doublings = 0;

@@ -189,10 +189,16 @@ static inline void go(struct nm_runtime *runtime, struct nm_region *region, void
     uint32_t pushed = nm_self.pushed;
     nm_self.pushed = 0;
     struct nm_plan plan = nm_enter(runtime, region, pushed);
-    if (NM_LIKELY(nm_is_bare(&plan)) && NM_LIKELY(!teams)) {
-        push(runtime, place, &plan);
+    bool bare = nm_is_bare(&plan), alone = pushed == 1 && plan.managed && !nm_member.pass && !nm_whole_is_held();
+    if (NM_LIKELY(bare || alone) && NM_LIKELY(!teams)) {
+        /* Neither way has opened a region since the program pushed its size: libomp has it. */
+        if (!nm_self.libomp_has_it || plan.team != pushed)
+            push(runtime, place, &plan);
         pass_on(runtime->fork_call, place, task, count, arguments);
-        nm_leave_bare(region);
+        if (bare)
+            nm_leave_bare(region);
+        else
+            nm_leave(plan);
         return;
     }
     go_on(&plan, runtime, region, place, task, count, arguments);
@@ -270,7 +276,8 @@ SHIM_EXPORT void __kmpc_push_num_threads(void *place, int32_t gtid, int32_t thre
         return;
     nm_self.pushed = threads > 0 ? (uint32_t)threads : 0;
     /* While a team is held, the runtime would keep it for a region of that team. */
-    if (!nm_kmp_is_outside_of(runtime))
+    nm_self.libomp_has_it = !nm_kmp_is_outside_of(runtime);
+    if (nm_self.libomp_has_it)
         runtime->push_num_threads(place, gtid, threads);
 }
 

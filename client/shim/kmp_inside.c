@@ -60,7 +60,7 @@ void nm_kmp_find(struct nm_runtime *runtime)
     FIND(end_serialized, "end_serialized_parallel");
 #undef FIND
     nm_kmp_find_loops(runtime, k);
-    runtime->watched = nm_kmp_is_watched(runtime);
+    runtime->watched = runtime->watched || nm_kmp_is_watched(runtime);
     if (runtime->watched)
         any_watched = true;
     runtime->whole = !runtime->watched && k->barrier && k->reduce && k->reduce_nowait && k->end_reduce &&
@@ -495,7 +495,7 @@ static void see_size(int32_t *gtid, int32_t *tid, int *size, struct nm_runtime *
 static bool keeps_size(struct nm_runtime *runtime, int32_t gtid)
 {
     struct nm_kmp *k = &known[runtime->inside - known];
-    if (k->keeps_size == 0 && runtime->get_level() == 0) {
+    if (k->keeps_size == 0 && !runtime->watched && runtime->get_level() == 0) {
         int asked = runtime->get_max_threads() == 1 ? 2 : 1, size = 0;
         uint32_t pushed = nm_self.pushed;
         nm_self.pushed = 0; /* libomp calls this function again for a team of one */
@@ -505,6 +505,7 @@ static bool keeps_size(struct nm_runtime *runtime, int32_t gtid)
         runtime->fork_call(&nm_kmp_place, 2, (nm_microtask)(void (*)(void))see_size, &size, runtime);
         k->keeps_size = size == asked ? 1 : -1;
         nm_self.pushed = pushed;
+        nm_self.libomp_has_it = false;
     }
     return k->keeps_size >= 0;
 }

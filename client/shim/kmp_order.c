@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#define ORDERS 4
+#define ORDERS 16
 static struct order {
     struct nm_runtime *runtime;
     uint32_t members;

@@ -70,7 +70,31 @@ static void *pinned_handle(void *symbol)
     return dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
-static void fill(struct nm_runtime *r, void *handle)
+/* A tool that is preloaded stands before the runtime (Extrae, TAU): it has the entry that opens
+ * regions, and is no runtime itself. Without us the program's calls would come to it first, and it
+ * calls the runtime. */
+static void find_tool(struct nm_runtime *r)
+{
+    static const char *const entries[] = {"__kmpc_fork_call", "GOMP_parallel"};
+    for (size_t i = 0; i < sizeof entries / sizeof *entries && !r->tool; i++) {
+        void *next = dlsym(r->handle, entries[i]) ? dlsym(RTLD_NEXT, entries[i]) : NULL;
+        uintptr_t base = base_of(next);
+        void *handle = next && base != r->base && !nm_is_own((uintptr_t)next) ? pinned_handle(next) : NULL;
+        if (!handle || base_of(dlsym(handle, "omp_get_level")) == base)
+            continue;
+        r->tool = handle;
+        r->tool_base = base;
+        r->watched = true;
+    }
+}
+
+void *nm_runtime_symbol(const struct nm_runtime *runtime, const char *name)
+{
+    void *own = dlsym(runtime->handle, name), *before = own && runtime->tool ? dlsym(runtime->tool, name) : NULL;
+    return before && base_of(before) == runtime->tool_base ? before : own;
+}
+
+static void fill(struct nm_runtime *r)
 {
     static const char *const loops[9] = {
         "GOMP_parallel_loop_static",
@@ -83,38 +107,33 @@ static void fill(struct nm_runtime *r, void *handle)
         "GOMP_parallel_loop_maybe_nonmonotonic_runtime",
         NULL,
     };
-    r->fork_call = (void (*)(void *, int32_t, nm_microtask, ...))dlsym(handle, "__kmpc_fork_call");
-    r->fork_call_if = (void (*)(void *, int32_t, nm_microtask, int32_t, void *))dlsym(handle, "__kmpc_fork_call_if");
-    r->push_num_threads = (void (*)(void *, int32_t, int32_t))dlsym(handle, "__kmpc_push_num_threads");
-    r->global_thread_num = (int32_t (*)(void *))dlsym(handle, "__kmpc_global_thread_num");
-    r->sections_start = (unsigned (*)(unsigned))dlsym(handle, "GOMP_sections_start");
-    r->set_blocktime = (void (*)(int))dlsym(handle, "kmp_set_blocktime");
-    r->get_blocktime = (int (*)(void))dlsym(handle, "kmp_get_blocktime");
+    r->fork_call = (void (*)(void *, int32_t, nm_microtask, ...))nm_runtime_symbol(r, "__kmpc_fork_call");
+    r->fork_call_if = (void (*)(void *, int32_t, nm_microtask, int32_t, void *))nm_runtime_symbol(r, "__kmpc_fork_call_if");
+    r->push_num_threads = (void (*)(void *, int32_t, int32_t))nm_runtime_symbol(r, "__kmpc_push_num_threads");
+    r->global_thread_num = (int32_t (*)(void *))nm_runtime_symbol(r, "__kmpc_global_thread_num");
+    r->sections_start = (unsigned (*)(unsigned))nm_runtime_symbol(r, "GOMP_sections_start");
+    r->set_blocktime = (void (*)(int))nm_runtime_symbol(r, "kmp_set_blocktime");
+    r->get_blocktime = (int (*)(void))nm_runtime_symbol(r, "kmp_get_blocktime");
     r->kmp = r->fork_call != NULL;
-    r->get_level = (int (*)(void))dlsym(handle, "omp_get_level");
-    r->get_max_threads = (int (*)(void))dlsym(handle, "omp_get_max_threads");
+    r->get_level = (int (*)(void))nm_runtime_symbol(r, "omp_get_level");
+    r->get_max_threads = (int (*)(void))nm_runtime_symbol(r, "omp_get_max_threads");
     /* libomp's `omp_get_num_threads` jumps to another function by name, and that name is ours, too:
      * we would see a call from ourselves, not from a runtime. That function needs no argument. */
-    r->get_num_threads = (int (*)(void))dlsym(handle, r->kmp ? "__kmpc_bound_num_threads" : "omp_get_num_threads");
-    r->get_thread_num = (int (*)(void))dlsym(handle, "omp_get_thread_num");
-    r->get_num_procs = (int (*)(void))dlsym(handle, "omp_get_num_procs");
-    r->get_dynamic = (int (*)(void))dlsym(handle, "omp_get_dynamic");
-    r->set_dynamic = (void (*)(int))dlsym(handle, "omp_set_dynamic");
-    r->set_num_threads = (void (*)(int))dlsym(handle, "omp_set_num_threads");
-    r->get_max_active_levels = (int (*)(void))dlsym(handle, "omp_get_max_active_levels");
-    r->get_schedule = (void (*)(int *, int *))dlsym(handle, "omp_get_schedule");
-    r->set_schedule = (void (*)(int, int))dlsym(handle, "omp_set_schedule");
-    r->set_max_active_levels = (void (*)(int))dlsym(handle, "omp_set_max_active_levels");
-    r->parallel = dlsym(handle, "GOMP_parallel");
-    r->reductions = dlsym(handle, "GOMP_parallel_reductions");
-    r->sections = dlsym(handle, "GOMP_parallel_sections");
+    r->get_num_threads = (int (*)(void))nm_runtime_symbol(r, r->kmp ? "__kmpc_bound_num_threads" : "omp_get_num_threads");
+    r->get_thread_num = (int (*)(void))nm_runtime_symbol(r, "omp_get_thread_num");
+    r->get_num_procs = (int (*)(void))nm_runtime_symbol(r, "omp_get_num_procs");
+    r->get_dynamic = (int (*)(void))nm_runtime_symbol(r, "omp_get_dynamic");
+    r->set_dynamic = (void (*)(int))nm_runtime_symbol(r, "omp_set_dynamic");
+    r->set_num_threads = (void (*)(int))nm_runtime_symbol(r, "omp_set_num_threads");
+    r->get_max_active_levels = (int (*)(void))nm_runtime_symbol(r, "omp_get_max_active_levels");
+    r->get_schedule = (void (*)(int *, int *))nm_runtime_symbol(r, "omp_get_schedule");
+    r->set_schedule = (void (*)(int, int))nm_runtime_symbol(r, "omp_set_schedule");
+    r->set_max_active_levels = (void (*)(int))nm_runtime_symbol(r, "omp_set_max_active_levels");
+    r->parallel = nm_runtime_symbol(r, "GOMP_parallel");
+    r->reductions = nm_runtime_symbol(r, "GOMP_parallel_reductions");
+    r->sections = nm_runtime_symbol(r, "GOMP_parallel_sections");
     for (int i = 0; loops[i]; i++)
-        r->loop[i] = dlsym(handle, loops[i]);
-}
-
-void *nm_runtime_symbol(const struct nm_runtime *runtime, const char *name)
-{
-    return dlsym(runtime->handle, name);
+        r->loop[i] = nm_runtime_symbol(r, loops[i]);
 }
 
 static bool is_complete(const struct nm_runtime *r)
@@ -148,17 +167,18 @@ static struct nm_runtime *make(uintptr_t base, void *symbol)
         return NULL;
     struct nm_runtime *r = &runtimes[runtimes_count];
     memset(r, 0, sizeof *r);
-    fill(r, handle);
-    if (!is_complete(r))
-        return NULL;
     r->base = base;
     r->handle = handle;
+    find_tool(r);
+    fill(r);
+    if (!is_complete(r))
+        return NULL;
     nm_spin_find(r);
     if (r->kmp) {
         start_libomp(r);
         nm_kmp_find(r);
     } else {
-        nm_gomp_find(r, handle);
+        nm_gomp_find(r);
     }
     /* The user forbids it, or set a value that the runtime does not understand. */
     r->fixed = getenv("OMP_DYNAMIC") && !(r->get_dynamic && r->get_dynamic());

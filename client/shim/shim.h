@@ -23,6 +23,8 @@ typedef void (*nm_microtask)(int32_t *gtid, int32_t *tid, ...);
 struct nm_runtime {
     uintptr_t base;
     void *handle;
+    void *tool; /* stands before it; NULL: none */
+    uintptr_t tool_base;
     bool kmp; /* LLVM's or Intel's; else libgomp */
     int (*get_level)(void);
     int (*get_max_threads)(void);
@@ -109,6 +111,7 @@ struct nm_thread {
     bool is_main;       /* it is a root, and the process began with it */
     bool serialized;    /* we made this thread's present region a team of one */
     uint32_t pushed;    /* libomp: the size the program pushed for its next region, 0 = none */
+    bool libomp_has_it; /* that size was passed on */
     uint32_t sections;  /* `sections` constructs met in the region that this thread opened */
     bool met;           /* it came to a barrier that no member counts */
 };

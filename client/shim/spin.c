@@ -214,7 +214,7 @@ static void go_apart(void *data)
  * threads were allowed the new set. */
 void nm_spread_pool(struct nm_runtime *runtime, uint32_t team, const struct nm_cpuset *set)
 {
-    if (runtime->kmp || !runtime->spin_count)
+    if (runtime->kmp || !runtime->spin_count || runtime->watched)
         return;
     nm_whole_dissolve();
     struct spread spread = {runtime, set, team, 0};
@@ -239,8 +239,10 @@ static bool each(struct nm_runtime *runtime, uint32_t team, nm_outlined gomp, nm
         const char *source;
     } place = {0, 2 /* KMP_IDENT_KMPC */, 0, 0, ";numaestro;each;0;0;;"};
     nm_whole_dissolve();
+    if (runtime->watched)
+        return false;
     if (runtime->kmp) {
-        if (!runtime->set_blocktime || !runtime->global_thread_num || runtime->watched)
+        if (!runtime->set_blocktime || !runtime->global_thread_num)
             return false;
         runtime->push_num_threads(&place, runtime->global_thread_num(&place), (int32_t)team);
         called = runtime;

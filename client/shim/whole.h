@@ -247,7 +247,7 @@ void nm_past_opens(int mode); /* the program is about to open a library */
 bool nm_past_is_deep(void);   /* a library may call a runtime past the shim */
 
 /* gomp_inside.c */
-void nm_gomp_find(struct nm_runtime *runtime, void *handle);
+void nm_gomp_find(struct nm_runtime *runtime);
 void nm_gomp_real_barrier(struct nm_runtime *runtime);
 bool nm_gomp_starts_loops(const struct nm_runtime *runtime);
 void nm_gomp_start_loop(const struct nm_runtime *runtime, int kind, long from, long to, long step, long chunk);

@@ -144,11 +144,83 @@ static void levels(void)
     omp_set_max_active_levels(before);
 }
 
+static unsigned drawn_from;
+
+static unsigned draw(unsigned below)
+{
+    drawn_from = drawn_from * 1664525u + 1013904223u;
+    return (drawn_from >> 10) % below;
+}
+
+static uint64_t drawn_region(int asked, int condition)
+{
+    uint64_t seen = 0;
+    switch (draw(6)) {
+    case 0:
+#pragma omp parallel num_threads(asked)
+#pragma omp master
+        seen = (uint64_t)omp_get_num_threads();
+        break;
+    case 1: /* libomp may keep the size for the next region */
+#pragma omp parallel num_threads(asked) if (condition)
+#pragma omp master
+        seen = (uint64_t)(omp_get_num_threads() * 10 + omp_in_parallel());
+        break;
+    case 2:
+        omp_set_num_threads(asked);
+        break;
+    case 3:
+#pragma omp parallel num_threads(1)
+        {
+#pragma omp barrier
+            seen = (uint64_t)(omp_get_num_threads() * 100);
+#pragma omp parallel num_threads(asked) if (condition)
+#pragma omp master
+            seen += (uint64_t)(omp_get_num_threads() * 10 + omp_get_level());
+        }
+        break;
+    case 4:
+#pragma omp parallel num_threads(asked)
+#pragma omp single
+#pragma omp parallel num_threads(1)
+        seen = (uint64_t)(omp_get_level() * 10 + omp_get_num_threads());
+        break;
+    default:
+        for (int r = 0; r < 6; r++)
+#pragma omp parallel num_threads(r % 2 ? 1 : asked)
+#pragma omp master
+            seen = seen * 7 + (uint64_t)omp_get_num_threads();
+    }
+    return seen;
+}
+
+/* Sizes by clauses, conditions and setters, one after the other in any order. */
+static void drawn(void)
+{
+    int before = omp_get_max_threads();
+    uint64_t sum = 0;
+    volatile int never = 0;
+#pragma omp parallel num_threads(1) if (never)
+    sum = mixed(sum, (uint64_t)omp_get_num_threads());
+    sum = mixed(sum, (uint64_t)region_size());
+    drawn_from = 1;
+    for (int r = 0; r < fewer(300); r++) {
+        int asked = 1 + (int)draw(5), condition = (int)draw(2);
+        sum = mixed(sum, drawn_region(asked, condition));
+        if (draw(3) == 0)
+            sum = mixed(sum, (uint64_t)region_size());
+    }
+    omp_set_num_threads(before);
+    sum = mixed(sum, (uint64_t)region_size()); /* what libomp has kept ends here */
+    note(sum);
+}
+
 int main(int argc, char **argv)
 {
     static const struct part parts[] = {
         {"address", by_address},      {"others", by_others},    {"inside", inside},
         {"alternating", alternating}, {"schedules", schedules}, {"levels", levels},
+        {"drawn", drawn},
     };
     return TORTURE(parts);
 }

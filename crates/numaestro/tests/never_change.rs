@@ -197,6 +197,11 @@ fn a_runtime_that_is_called_by_functions_of_its_own() {
 }
 
 #[test]
+fn a_tool_between_the_program_and_its_runtime() {
+    Case { program: "traced", ..PLAIN }.check();
+}
+
+#[test]
 fn arrays_with_a_slot_per_thread() {
     Case { program: "sized", ..PLAIN }.check();
 }
