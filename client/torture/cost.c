@@ -11,6 +11,9 @@
  *     cost relax N       N sweeps of red-black relaxation in one region: milliseconds, and a digest of the result
  *     cost springs N     N steps of a code that asks for the team size in several places: milliseconds, and a digest
  *     cost pipeline N    N steps of a pipeline whose members spin on flags: milliseconds
+ *     cost clauses N     N small regions of all threads and of half of them in turn, by num_threads: nanoseconds of one
+ *     cost setters N     the same by omp_set_num_threads
+ *     cost schedules N   N small loops whose schedule changes each time
  */
 #include <math.h>
 #include <omp.h>
@@ -242,6 +245,46 @@ static void pipeline(long steps)
     printf("pipeline members %d count %ld ms %.2f\n", members, steps, (now() - begin) * 1e3);
 }
 
+static int in_turn(long i, int all)
+{
+    return i % 2 || all == 1 ? all : all / 2;
+}
+
+static void clauses(long count)
+{
+    int all = omp_get_max_threads();
+    double begin = now();
+    for (long i = 0; i < count; i++) {
+#pragma omp parallel num_threads(in_turn(i, all))
+        __asm__ volatile("" ::: "memory");
+    }
+    tell("clauses", count, now() - begin, all);
+}
+
+static void setters(long count)
+{
+    int all = omp_get_max_threads();
+    double begin = now();
+    for (long i = 0; i < count; i++) {
+        omp_set_num_threads(in_turn(i, all));
+#pragma omp parallel
+        __asm__ volatile("" ::: "memory");
+    }
+    tell("setters", count, now() - begin, all);
+}
+
+static void schedules(long count)
+{
+    double begin = now();
+    for (long i = 0; i < count; i++) {
+        omp_set_schedule(i % 2 ? omp_sched_static : omp_sched_dynamic, 1 + (int)(i % 4));
+#pragma omp parallel for schedule(runtime)
+        for (int k = 0; k < 8; k++)
+            __asm__ volatile("" ::: "memory");
+    }
+    tell("schedules", count, now() - begin, omp_get_max_threads());
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -251,7 +294,8 @@ int main(int argc, char **argv)
     } all[] = {
         {"barrier", barriers, 20000}, {"region", regions, 20000}, {"for", loops, 20000},       {"single", singles, 20000},
         {"dynamic", dynamic, 200000}, {"critical", criticals, 20000}, {"task", tasks, 100000},  {"relax", relax, 100},
-        {"springs", springs, 200},     {"pipeline", pipeline, 200},
+        {"springs", springs, 200},     {"pipeline", pipeline, 200},  {"clauses", clauses, 20000},
+        {"setters", setters, 20000},   {"schedules", schedules, 20000},
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (argc > 1 && !strcmp(argv[1], all[i].name)) {
@@ -259,6 +303,6 @@ int main(int argc, char **argv)
             all[i].run(count > 0 ? count : 1);
             return fflush(stdout) ? 1 : 0;
         }
-    fputs("cost: barrier, region, for, single, dynamic, critical, task, relax, springs or pipeline, and a count\n", stderr);
+    fputs("cost: barrier, region, for, single, dynamic, critical, task, relax, springs, pipeline, clauses, setters or schedules, and a count\n", stderr);
     return 2;
 }
