@@ -92,7 +92,8 @@ fn missing<'a>(root: &Path, command: &'a str) -> impl Iterator<Item = &'a str> {
     let words = || command.split_whitespace();
     let tests = words().zip(words().skip(1)).filter(|(option, _)| *option == "--test").map(|(_, name)| name);
     let tests = tests.filter(|name| !is_test(root, name));
-    let scripts = words().filter(|word| word.ends_with(".sh") || word.ends_with(".py"));
+    let is_script = |word: &&str| Path::new(word).extension().is_some_and(|end| end == "sh" || end == "py");
+    let scripts = words().filter(is_script);
     tests.chain(scripts.filter(|path| !root.join(path).exists()).collect::<Vec<_>>())
 }
 
