@@ -60,8 +60,11 @@ impl StandIn {
 
     /// As `sd_listen_fds(3)` and `sd_notify(3)` demand it.
     pub fn start(&mut self) {
+        // By copies above 9: one of the two may itself be descriptor 3, which the first copy replaces.
         let script = format!(
-            "exec 3<&{} 4<&{}; LISTEN_PID=$$ LISTEN_FDS=2 WATCHDOG_PID=$$ exec \"$0\" daemon --dir \"$1\" --config \"$2\"",
+            "exec {{attach}}<&{} {{control}}<&{}
+             exec 3<&$attach 4<&$control {{attach}}<&- {{control}}<&-
+             LISTEN_PID=$$ LISTEN_FDS=2 WATCHDOG_PID=$$ exec \"$0\" daemon --dir \"$1\" --config \"$2\"",
             self.attach.as_fd().as_raw_fd(),
             self.control.as_fd().as_raw_fd()
         );
