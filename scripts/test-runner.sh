@@ -10,7 +10,7 @@ case ${CARGO_PKG_NAME:?cargo says the package} in
 numaestro-host) kind=processes threads=1 ;;
 # They wait more than they compute. Those that measure have the machine for themselves
 # (numaestro_skip::machine).
-numaestro-daemon | numaestro-manager | numaestro) kind=processes threads=$processors ;;
+numaestro-daemon | numaestro-manager | numaestro | numaestro-lab) kind=processes threads=$processors ;;
 *) kind=pure threads=$processors ;;
 esac
 case $1 in */slurm-* | */containers-* | */mpi-*) kind=clusters ;; esac

@@ -11,16 +11,13 @@ mod fold;
 mod jobs;
 mod jobserver;
 mod library;
-mod part;
 mod pool;
 mod profile;
 mod record;
 mod reload;
 mod run;
 mod steering;
-mod trace;
 mod values;
-mod what_if;
 mod wish;
 
 pub use advise::AdviseArgs;
@@ -30,23 +27,19 @@ pub use fold::{FoldArg, FoldArgs};
 pub use jobs::{JobsArgs, JobsCommand};
 pub use jobserver::{JobserverArg, JobserverArgs};
 pub use library::LibraryRule;
-pub use part::PartArgs;
 pub use pool::{PoolArg, PoolArgs};
 pub use profile::ProfileCommand;
 pub use record::{RecordCommand, RecordDumpArgs, RecordListArgs};
 pub use reload::ReloadArgs;
 pub use run::{RunArgs, ShellArgs};
 pub use steering::{AdoptArgs, ReleaseArgs, SetArgs};
-pub use trace::{ExportArgs, Format, Rows, ShowArgs, TraceCommand};
 
+use crate::lab::LabArgs;
 use clap::{Args, Parser, Subcommand};
+use numaestro_kit::everywhere::Everywhere;
 use std::path::PathBuf;
 pub use values::{milli, parse_most, parse_weight};
-pub use what_if::WhatIfArgs;
 pub use wish::WishArgs;
-
-/// Options of every subcommand stand apart from its own in the help pages.
-const EVERYWHERE: &str = "Options of every command";
 
 const AFTER_HELP: &str = "\
 Start here:
@@ -93,18 +86,8 @@ Environment:
     propagate_version = true
 )]
 pub struct Cli {
-    /// Say more on stderr: -v what is done, -vv every step.
-    #[arg(short, long, global = true, help_heading = EVERYWHERE, action = clap::ArgAction::Count)]
-    pub verbose: u8,
-    /// Runtime directory of the manager, instead of the usual one (see Environment).
-    #[arg(long, global = true, help_heading = EVERYWHERE, value_name = "DIR")]
-    pub dir: Option<PathBuf>,
-    /// Use a manager of your own, also where the system has one for everybody. `--dir` goes before
-    /// it.
-    // Not refused beside `--dir`: the variable may be there whatever is typed.
-    #[arg(long, global = true, help_heading = EVERYWHERE, env = "NUMAESTRO_USER", hide_env = true,
-          value_parser = clap::builder::FalseyValueParser::new())]
-    pub user: bool,
+    #[command(flatten)]
+    pub everywhere: Everywhere,
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
@@ -151,23 +134,19 @@ pub enum Command {
     /// Show on this machine, with real programs, what is gained.
     Demo(DemoArgs),
     /// Measure what numaestro gains and costs on this machine.
-    #[command(subcommand)]
-    Bench(crate::bench::BenchCommand),
+    Bench(LabArgs),
     /// Run modelled programs on modelled machines under any policy, and compare policies.
-    #[command(subcommand)]
-    Sim(crate::sim::SimCommand),
+    Sim(LabArgs),
     /// Keep what the manager hears and decides, for later.
     #[command(subcommand)]
     Record(RecordCommand),
     /// Say what a recorded time would have been under other policies.
-    WhatIf(WhatIfArgs),
+    WhatIf(LabArgs),
     /// Show a recorded run, of the manager or of the simulator, or write it for Paraver or
     /// Perfetto.
-    #[command(subcommand)]
-    Trace(TraceCommand),
+    Trace(LabArgs),
     /// Check the claims of the papers that this project builds on.
-    #[command(subcommand)]
-    Repro(crate::repro::ReproCommand),
+    Repro(LabArgs),
     /// Draw the machine: packages, NUMA nodes, caches, cores, processing units.
     Topo(TopoArgs),
     /// Have the manager read its configuration again. Nothing changes if something in it is wrong.

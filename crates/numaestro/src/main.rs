@@ -9,28 +9,18 @@
 
 mod adopt;
 mod advise;
-mod bench;
-mod class;
 mod cli;
-mod colours;
-mod columns;
-mod command_line;
 mod dashboard;
 mod demo;
 mod doctor;
 mod dry_run;
 mod environment;
 mod explain;
-mod finished;
 mod folding;
 mod jobs;
 mod jobserver;
-mod machine_here;
-mod manager;
-mod moment;
+mod lab;
 mod occupancy;
-mod output;
-mod pages;
 mod place;
 mod policy;
 mod pool;
@@ -38,29 +28,24 @@ mod profile;
 mod rates;
 mod record;
 mod reload;
-mod repro;
 mod run;
 mod set;
 mod shell;
 mod shim;
-mod silence;
-mod sim;
 mod status;
 mod stop;
-mod target;
 mod top;
 mod topo;
-mod trace;
-mod what_if;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use cli::{Cli, Command};
 use numaestro_host::descriptors;
-use numaestro_say as say;
+use numaestro_kit::{
+    class, columns, command_line, machine_here, manager, moment, output, pages, recordings, say, target,
+};
 use std::ffi::OsString;
 #[cfg(not(test))]
 use std::ffi::{c_char, c_int};
-use std::process::ExitCode;
 
 /// The entry point that the C library calls.
 #[cfg(not(test))]
@@ -71,15 +56,18 @@ unsafe extern "C" fn main(count: c_int, strings: *const *const c_char) -> c_int 
     // SAFETY: the C runtime passes `count` valid strings that live as long as the process.
     let arguments = unsafe { numaestro_host::exec::arguments(count, strings) };
     // Under `ulimit -s 64` there is not enough stack for us, which may be enough for the program.
-    let enter = || numaestro_host::limits::with_stack(|| enter(arguments));
+    let enter = || numaestro_host::limits::with_stack(move || enter(&arguments));
     let code = std::panic::catch_unwind(enter).unwrap_or(say::SOFTWARE);
     std::process::exit(i32::from(code))
 }
 
 /// Everything between the C entry point and the exit code.
 #[cfg_attr(test, allow(dead_code))]
-fn enter(arguments: Vec<OsString>) -> u8 {
+fn enter(arguments: &[OsString]) -> u8 {
     descriptors::fill_standard();
+    if lab::is_asked_for_help(arguments) {
+        return lab::become_it(arguments).map_or_else(|error| say::failed(&error), |never| match never {});
+    }
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(refusal) => {
@@ -88,18 +76,21 @@ fn enter(arguments: Vec<OsString>) -> u8 {
         }
     };
     if !matches!(cli.command, Command::Daemon(_)) {
-        say::start_log(cli.verbose);
+        say::start_log(cli.everywhere.verbose);
     }
-    match dispatch(cli) {
+    match dispatch(cli, arguments) {
         Ok(code) => code,
         Err(error) => say::failed(&error),
     }
 }
 
 /// One line per subcommand.
-fn dispatch(cli: Cli) -> anyhow::Result<u8> {
-    let own = cli.user && !matches!(cli.command, Command::Daemon(_));
-    let dir = cli.dir.or_else(|| own.then(manager::own_directory));
+fn dispatch(cli: Cli, arguments: &[OsString]) -> anyhow::Result<u8> {
+    let verbose = cli.everywhere.verbose;
+    let dir = match cli.command {
+        Command::Daemon(_) => cli.everywhere.dir,
+        _ => cli.everywhere.directory(),
+    };
     match cli.command {
         Command::Run(args) if args.dry_run => dry_run::say(dir, &args),
         Command::Run(args) => run::run(dir, &args),
@@ -117,17 +108,15 @@ fn dispatch(cli: Cli) -> anyhow::Result<u8> {
         Command::Profile(what) => profile::command(what),
         Command::Doctor(args) => doctor::doctor(dir, &args),
         Command::Demo(args) => demo::demo(dir.as_deref(), &args),
-        Command::Bench(what) => bench::run(&what).map(|code| u8::from(code != ExitCode::SUCCESS)),
-        Command::Sim(what) => sim::sim(&what),
-        Command::Repro(what) => repro::repro(&what),
-        Command::Trace(what) => trace::trace(&what),
+        Command::Sim(_) | Command::WhatIf(_) | Command::Trace(_) | Command::Repro(_) | Command::Bench(_) => {
+            lab::become_it(arguments).map(|never| match never {})
+        }
         Command::Record(what) => record::record(dir, &what),
-        Command::WhatIf(args) => what_if::what_if(dir, &args),
         Command::Topo(args) => topo::topo(&args),
         Command::Reload(args) => reload::reload(dir, &args),
         Command::Stop => stop::stop(dir),
-        Command::Daemon(args) => numaestro_manager::daemon(dir, &args, cli.verbose),
-        Command::Completions { shell } => pages::completions(shell),
-        Command::Man { into } => pages::manual(into.as_deref()),
+        Command::Daemon(args) => numaestro_manager::daemon(dir, &args, verbose),
+        Command::Completions { shell } => pages::completions(Cli::command(), shell),
+        Command::Man { into } => pages::manual(Cli::command(), lab::is_ours, into.as_deref()),
     }
 }

@@ -67,7 +67,7 @@ pub fn status(dir: Option<PathBuf>, args: &StatusArgs) -> anyhow::Result<u8> {
             Reply::Status(status) => show(&dir, &status, args)?,
             other => return Err(manager::unexpected(&other)),
         }
-        reply = match manager.next() {
+        reply = match manager.answer() {
             Ok(reply) => reply,
             Err(error) if Manager::reach(&dir).is_ok() => return Err(error),
             Err(_) => {

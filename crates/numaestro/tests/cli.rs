@@ -22,13 +22,6 @@ fn every_subcommand_explains_itself() {
         assert_eq!(help.status.code(), Some(0), "{name}");
         assert!(help.stdout.len() > 100, "{name}");
     }
-    for (name, below) in [("sim", "run compare machines bench chaos replay"), ("repro", "list run calibrate")] {
-        for word in below.split(' ') {
-            let help = user.output([name, word, "--help"]);
-            assert_eq!(help.status.code(), Some(0), "{name} {word}");
-            assert!(text(&help.stdout).contains(&format!("Usage: numaestro {name} {word}")), "{name} {word}");
-        }
-    }
     assert!(all.contains("Exit codes") && all.contains("NUMAESTRO_DIR"));
     assert!(text(&user.output(["run", "--help"]).stdout).contains("Examples:"));
 }
@@ -59,7 +52,7 @@ fn options_of_every_command_stand_apart_in_every_help_page() {
     let user = User::new();
     let names =
         ["run", "shell", "adopt", "set", "release", "advise", "status", "top", "doctor", "demo", "topo", "daemon"];
-    let below = [["policy", "set"], ["profile", "add"], ["sim", "run"], ["bench", "coexec"], ["trace", "show"]];
+    let below = [["policy", "set"], ["profile", "add"]];
     for words in names.iter().map(std::slice::from_ref).chain(below.iter().map(<[&str; 2]>::as_slice)) {
         let help = text(&user.output(words.iter().chain(&["--help"])).stdout);
         let (own, everywhere) =
@@ -75,27 +68,30 @@ fn completions_and_manual_pages_are_made() {
     let user = User::new();
     for shell in ["bash", "zsh", "fish"] {
         let completions = text(&user.output(["completions", shell]).stdout);
-        for word in ["adopt", "machines", "chaos", "replay", "repro"] {
+        for word in ["adopt", "sim", "repro"] {
             assert!(completions.contains(word), "{word} for {shell}");
         }
     }
     assert!(text(&user.output(["man"]).stdout).contains(".TH"));
     let output = user.output([OsStr::new("man"), user.path("man1").as_os_str()]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    for page in ["run", "sim", "sim-compare", "repro", "repro-run"] {
-        assert!(user.path(&format!("man1/numaestro-{page}.1")).is_file(), "{page}");
+    for page in ["", "-run", "-policy-set"] {
+        assert!(user.path(&format!("man1/numaestro{page}.1")).is_file(), "{page}");
     }
+    // The laboratory has them.
+    assert!(!user.path("man1/numaestro-sim.1").exists());
 }
 
 #[test]
-fn machines_and_claims_need_no_files_beside_the_command() {
+fn who_has_no_laboratory_is_told_where_it_is() {
     let user = User::new();
-    for (words, part) in
-        [(&["sim", "machines"][..], "hector"), (&["sim", "machines", "ksr1"], "ksr1"), (&["repro", "list"], "B97")]
-    {
-        let output = user.command(words).current_dir(user.place.path()).output().expect("starts");
-        assert_eq!(output.status.code(), Some(0), "{words:?}: {}", text(&output.stderr));
-        assert!(text(&output.stdout).contains(part), "{words:?}");
+    let alone = user.path("numaestro");
+    numaestro_skip::programs::copy(user::numaestro(), &alone, 0o755);
+    for words in [&["sim", "machines"][..], &["help", "repro"], &["what-if", "--policies", "dss"]] {
+        let output = std::process::Command::new(&alone).args(words).env("PATH", "/nowhere").output().expect("starts");
+        assert_eq!(output.status.code(), Some(1), "{words:?}");
+        let said = text(&output.stderr);
+        assert!(said.contains("numaestro-lab, which is not installed") && said.contains("next: install"), "{said}");
     }
 }
 

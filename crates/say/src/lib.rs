@@ -11,6 +11,8 @@ use tracing_subscriber::util::SubscriberInitExt;
 pub const OK: u8 = 0;
 /// It did not work.
 pub const FAILED: u8 = 1;
+/// A file is wrong: a scenario, a machine, a program, a journal.
+pub const WRONG_FILE: u8 = 2;
 /// Wrong usage (`EX_USAGE`).
 pub const USAGE: u8 = 64;
 /// No manager (`EX_UNAVAILABLE`).

@@ -1,6 +1,6 @@
 //! `numaestro dashboard` on the command line.
 
-use super::PartArgs;
+use crate::recordings::PartArgs;
 use clap::Args;
 use std::net::SocketAddr;
 use std::path::PathBuf;

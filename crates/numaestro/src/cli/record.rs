@@ -1,6 +1,6 @@
 //! `numaestro record` on the command line.
 
-use super::PartArgs;
+use crate::recordings::PartArgs;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 

@@ -4,7 +4,7 @@ use super::message::{May, Message, Step};
 use super::page;
 use super::teller::Teller;
 use crate::output;
-use crate::record::Journal;
+use crate::recordings::Journal;
 use numaestro_engine::journal;
 use std::io::Write;
 use std::path::Path;

@@ -20,7 +20,7 @@ mod teller;
 mod watch;
 
 use crate::cli::DashboardArgs;
-use crate::record::{Part, Recording};
+use crate::recordings::{Part, Recording};
 use crate::say::Failure;
 use crate::{manager, say};
 use access::Token;

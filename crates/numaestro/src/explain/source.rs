@@ -2,7 +2,7 @@
 
 use crate::manager::{self, Manager};
 use crate::moment::{Moment, local_offset};
-use crate::record::{Journal, Part, QUIET_MOST_NS, Recording, numbered, stamp_of, time_of_history};
+use crate::recordings::{Journal, Part, QUIET_MOST_NS, Recording, numbered, stamp_of, time_of_history};
 use crate::say::{self, Failure};
 use numaestro_abi::control::{Alternative, AppName, History, Reply, Request};
 use numaestro_engine::Nanos;

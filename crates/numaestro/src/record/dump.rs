@@ -1,7 +1,7 @@
 //! Writes a run, or a part of it, as one journal.
 
-use super::{Part, Recording};
 use crate::cli::RecordDumpArgs;
+use crate::recordings::{Part, Recording};
 use crate::say;
 use anyhow::Context;
 use numaestro_engine::journal::{self, State};

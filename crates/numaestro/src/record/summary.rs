@@ -1,7 +1,7 @@
 //! What is in a run, for lists: all of it is read.
 
-use super::ran::{Ran, in_words};
-use super::runs::Run;
+use crate::recordings::runs::Run;
+use crate::recordings::{Ran, in_words};
 use numaestro_engine::Event;
 use numaestro_engine::journal::{self, State};
 use numaestro_recording::{Contents, Stamp};

@@ -91,7 +91,7 @@ fn follow(dir: &Path, news: &Sender<News>) -> String {
         if news.send(News::Snapshot(status)).is_err() {
             break;
         }
-        reply = manager.next();
+        reply = manager.answer();
     }
     "the manager has ended".into()
 }

@@ -6,6 +6,7 @@
 use numaestro_skip::machine::{self, Held};
 use std::ffi::OsStr;
 use std::io::Read;
+use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use tempfile::TempDir;
 
@@ -13,6 +14,13 @@ use tempfile::TempDir;
 #[track_caller]
 pub fn turn() -> Held {
     machine::alone(env!("CARGO_TARGET_TMPDIR"))
+}
+
+/// The command under test: cargo builds it beside the directory of the tests, of the laboratory's
+/// tests too.
+pub fn numaestro() -> PathBuf {
+    let test = std::env::current_exe().expect("a test has a file");
+    test.ancestors().nth(2).expect("target/debug/deps").join("numaestro")
 }
 
 /// A user with a runtime directory, a home, and nothing else.
@@ -31,7 +39,7 @@ impl User {
     }
 
     /// A path in this user's place.
-    pub fn path(&self, name: &str) -> std::path::PathBuf {
+    pub fn path(&self, name: &str) -> PathBuf {
         self.place.path().join(name)
     }
 
@@ -42,7 +50,7 @@ impl User {
 
     /// The command, started by another program such as `nohup`.
     pub fn wrapped<S: AsRef<OsStr>>(&self, wrapper: &[&str], words: impl IntoIterator<Item = S>) -> Command {
-        let me = env!("CARGO_BIN_EXE_numaestro");
+        let me = numaestro();
         let mut command = match wrapper {
             [] => Command::new(me),
             [first, rest @ ..] => {

@@ -1,7 +1,7 @@
 //! What a page that hears the steps knows, against the engine.
 
 use super::*;
-use crate::record::story;
+use crate::recordings::story;
 use numaestro_engine::journal::State;
 use numaestro_engine::{Event, PuState};
 use std::collections::BTreeMap;

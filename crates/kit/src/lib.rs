@@ -1,0 +1,19 @@
+//! What the commands of the product (`numaestro`) and of the laboratory (`numaestro-lab`) share: how
+//! they talk with the manager, read recordings, find programs, and show tables and times.
+
+pub mod class;
+pub mod columns;
+pub mod command_line;
+pub mod everywhere;
+pub mod houses;
+pub mod machine_here;
+pub mod manager;
+pub mod moment;
+pub mod output;
+pub mod pages;
+pub mod recordings;
+mod silence;
+pub mod target;
+pub mod texts;
+
+pub use numaestro_say as say;
