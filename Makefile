@@ -17,7 +17,7 @@ help:
 	@echo "make test                install what the tests need, build, run the suites; ONLY=rust-pure for one, WHOLE=yes for all of them"
 	@echo "make test-quick          the unit tests and those of the crates without processes: for work on a change"
 	@echo "make test-fresh          in a new root of Debian: build, demo, install, use, uninstall; SUITE=\"bookworm trixie\" for other releases"
-	@echo "make build               the command, the client library and the load programs"
+	@echo "make build               the commands, the client library and the load programs"
 	@echo "make test-numa           boot guests with several NUMA nodes and test in them; BOOT=four ONLY=text for a part, ONLY=validate- for the simulator"
 	@echo "make spank               the plugin of Slurm, for the Slurm that is here, in build/client/spank/"
 	@echo "make test-slurm          what runs on a Slurm cluster: one is made of this host for each test"
@@ -32,7 +32,7 @@ help:
 	@echo "make repro               check in the simulator what the papers claim; REPRO_FLAGS=--quick for a short run"
 	@echo "make sim-bench           how fast the simulator is on this machine (a minute)"
 	@echo "make install PREFIX=DIR  install below DIR (default: $(PREFIX)); make uninstall undoes it"
-	@echo "make deb                 a package for Debian and Ubuntu in build/"
+	@echo "make deb                 the packages numaestro and numaestro-lab for Debian and Ubuntu in build/"
 	@echo "make wheel               the command and the package for Python as one wheel in build/, for pip install"
 	@echo "make clean               remove everything that was built"
 
@@ -48,10 +48,13 @@ test-packages: rust
 	@scripts/install-packages.sh $(if $(filter true,$(CI))$(filter yes,$(WHOLE)),all,test)
 
 build: packages
-	@$(MAKE) --no-print-directory binaries client kernels
+	@$(MAKE) --no-print-directory laboratory client kernels
 
 binaries:
 	$(CARGO) build --release -p numaestro -p numaestro-manager
+
+laboratory:
+	$(CARGO) build --release -p numaestro -p numaestro-manager -p numaestro-lab
 
 examples:
 	$(CARGO) build --release -p numaestro --examples
@@ -78,11 +81,11 @@ bench: build examples venv
 	$(NUMAESTRO) bench coexec $(BENCH_FLAGS)
 
 repro: packages
-	@$(MAKE) --no-print-directory binaries
+	@$(MAKE) --no-print-directory laboratory
 	$(NUMAESTRO) repro run $(REPRO_FLAGS)
 
 sim-bench: packages
-	@$(MAKE) --no-print-directory binaries
+	@$(MAKE) --no-print-directory laboratory
 	$(NUMAESTRO) sim bench
 
 ## Checking
@@ -101,7 +104,7 @@ test-fresh: rust
 
 # Guests are emulated: they need no rights and no KVM. Where they cannot be, a line says so, and that they are skipped.
 test-numa: packages
-	@$(MAKE) --no-print-directory kernels binaries
+	@$(MAKE) --no-print-directory kernels laboratory
 	@$(CARGO) build --quiet $(foreach program,numaestro-guest guest-inside guest-load,--bin $(program)) --workspace
 	@target/debug/numaestro-guest test $(if $(BOOT),--boot $(BOOT)) $(if $(ONLY),--only $(ONLY)) $(GUEST_FLAGS) || [ $$? -eq 77 ]
 
@@ -161,7 +164,7 @@ uninstall:
 	@scripts/install.sh uninstall "$(PREFIX)" "$(DESTDIR)"
 
 deb: packages
-	@$(MAKE) --no-print-directory binaries client
+	@$(MAKE) --no-print-directory laboratory client
 	@scripts/package-deb.sh
 
 wheel: packages
@@ -172,5 +175,5 @@ clean:
 	$(CARGO) clean
 	rm -rf build
 
-.PHONY: help rust packages test-packages build binaries examples client kernels test-programs venv demo bench repro sim-bench test test-quick test-fresh test-numa test-suites test-faults mutants spank test-slurm test-mpi \
+.PHONY: help rust packages test-packages build binaries laboratory examples client kernels test-programs venv demo bench repro sim-bench test test-quick test-fresh test-numa test-suites test-faults mutants spank test-slurm test-mpi \
         test-containers check deny install uninstall deb wheel clean

@@ -5,7 +5,8 @@
 #
 # Everything that is put somewhere is written into a list below PREFIX/lib/numaestro; uninstalling reads it. Below a home directory there is
 # only the command and what belongs to it; elsewhere also the service for all users and its configuration in SYSCONFDIR (default: /etc).
-# COMMAND is another build of the command than target/release/numaestro. Packages set LIBDIR (default: lib) and ZSHDIR, and with MANIFEST=no leave the list to the package manager.
+# COMMAND is another build of the command than target/release/numaestro; the laboratory's command is beside it. Packages set LIBDIR (default: lib) and
+# ZSHDIR, PART to product or laboratory (default: both), and with MANIFEST=no leave the list to the package manager.
 set -eu
 cd "$(dirname "$0")/.."
 what=${1-} prefix=${2-} destination=${3-}
@@ -16,7 +17,8 @@ esac
 # Without `..`, `.` and slashes that say nothing; links stay.
 plain() { realpath -ms -- "$1" | sed 's|^/$||'; }
 prefix=$(plain "$prefix") sysconfdir=$(plain "${SYSCONFDIR:-/etc}")
-libdir=${LIBDIR:-lib} zshdir=${ZSHDIR:-share/zsh/site-functions} manifest=${MANIFEST:-yes}
+libdir=${LIBDIR:-lib} zshdir=${ZSHDIR:-share/zsh/site-functions} manifest=${MANIFEST:-yes} part=${PART:-}
+command=${COMMAND:-target/release/numaestro}
 list=$destination$prefix/lib/numaestro/installed-files
 
 scratch=$(mktemp -d)
@@ -177,11 +179,10 @@ put_units() {
 }
 
 install_all() {
-    local command=${COMMAND:-target/release/numaestro} file
-    for file in "$command" "${command%/*}/numaestro-manager" build/client/libnumaestro.so; do
+    local file path
+    for file in "$command" "${command%/*}/numaestro-manager" "${command%/*}/numaestro-lab" build/client/libnumaestro.so; do
         [ -e "$file" ] || { echo "install: $file is missing: make build, then try again" >&2; exit 1; }
     done
-    local version library scenario page path
     [ -z "$destination" ] || mkdir -p "$destination"
     make_directory "$prefix" 2>/dev/null
     [ -w "$destination$prefix/" ] || {
@@ -195,6 +196,40 @@ install_all() {
         # What was made then is still ours.
         ! at_home || sed -n 's/^directory //p' "$list" | while read -r path; do note directory "$path"; done
     fi
+    [ "$part" = laboratory ] || put_product
+    [ "$part" = product ] || put_laboratory
+    if [ "$manifest" = yes ]; then
+        LC_ALL=C sort -u "$scratch/list" >"$list"
+    fi
+    refresh_loader
+    # A running manager becomes the new one; its sockets stay open meanwhile, and programs do not notice.
+    ! live || { systemctl daemon-reload && systemctl try-restart numaestro.service; } || true
+    echo "install: numaestro is installed below $destination$prefix; try: $prefix/bin/numaestro doctor"
+    ! live || echo "install: for one manager of all users: systemctl enable --now numaestro.socket numaestro.service"
+}
+
+# Completions and manual pages of a command, as it makes them itself.
+put_pages() {
+    local name=${1##*/} page
+    "$1" completions bash >"$scratch/bash" && put 644 "$scratch/bash" "share/bash-completion/completions/$name"
+    "$1" completions zsh >"$scratch/zsh" && put 644 "$scratch/zsh" "$zshdir/_$name"
+    "$1" completions fish >"$scratch/fish" && put 644 "$scratch/fish" "share/fish/vendor_completions.d/$name.fish"
+    rm -rf "$scratch/man"
+    "$1" man "$scratch/man" >/dev/null
+    for page in "$scratch"/man/*.1; do put 644 "$page" "share/man/man1/${page##*/}"; done
+}
+
+# Simulator, claims of the papers, measurements; scenarios, and the descriptions of programs that they name.
+put_laboratory() {
+    local scenario
+    put_command "${command%/*}/numaestro-lab" bin/numaestro-lab
+    put_pages "${command%/*}/numaestro-lab"
+    find scenarios -type f -name '*.toml' | LC_ALL=C sort >"$scratch/scenarios"
+    while read -r scenario; do put 644 "$scenario" "share/numaestro/$scenario"; done <"$scratch/scenarios"
+}
+
+put_product() {
+    local version library
     make_directory "$prefix/lib/numaestro"
     put_command "$command" bin/numaestro
     put_command "${command%/*}/numaestro-manager" lib/numaestro/numaestro-manager
@@ -208,19 +243,11 @@ install_all() {
     # It fits the Slurm of this machine only, so packages leave it out.
     [ "$manifest" = no ] || [ ! -e build/client/spank/numaestro.so ] || put 644 build/client/spank/numaestro.so lib/numaestro/slurm/numaestro.so
 
-    # Scenarios, and the descriptions of programs that they name.
-    find scenarios -type f -name '*.toml' | LC_ALL=C sort >"$scratch/scenarios"
-    while read -r scenario; do put 644 "$scenario" "share/numaestro/$scenario"; done <"$scratch/scenarios"
-
     version=$("$command" --version | cut -d ' ' -f 2)
     printf '%s\n' "prefix=$prefix" "libdir=\${prefix}/$libdir" 'Name: numaestro' 'Description: The processors a program can have right now' \
         "Version: $version" 'Libs: -L${libdir} -lnumaestro' 'Cflags: -I${prefix}/include' >"$scratch/numaestro.pc"
     put 644 "$scratch/numaestro.pc" "$libdir/pkgconfig/numaestro.pc"
-    "$command" completions bash >"$scratch/bash" && put 644 "$scratch/bash" share/bash-completion/completions/numaestro
-    "$command" completions zsh >"$scratch/zsh" && put 644 "$scratch/zsh" "$zshdir/_numaestro"
-    "$command" completions fish >"$scratch/fish" && put 644 "$scratch/fish" share/fish/vendor_completions.d/numaestro.fish
-    "$command" man "$scratch/man" >/dev/null
-    for page in "$scratch"/man/*.1; do put 644 "$page" "share/man/man1/${page##*/}"; done
+    put_pages "$command"
     if for_all; then
         put_units system lib/systemd/system
         put_units user lib/systemd/user
@@ -229,14 +256,6 @@ install_all() {
     else
         put_units user share/systemd/user
     fi
-    if [ "$manifest" = yes ]; then
-        LC_ALL=C sort -u "$scratch/list" >"$list"
-    fi
-    refresh_loader
-    # A running manager becomes the new one; its sockets stay open meanwhile, and programs do not notice.
-    ! live || { systemctl daemon-reload && systemctl try-restart numaestro.service; } || true
-    echo "install: numaestro is installed below $destination$prefix; try: $prefix/bin/numaestro doctor"
-    ! live || echo "install: for one manager of all users: systemctl enable --now numaestro.socket numaestro.service"
 }
 
 case $what in

@@ -4,7 +4,6 @@
 use std::fmt::Write;
 use std::hash::{DefaultHasher, Hasher};
 use std::path::Path;
-use std::process::Command;
 
 const LIBRARIES: [&str; 2] = ["libnumaestro_preload.so", "libnumaestro_shim.so"];
 
@@ -17,18 +16,11 @@ const DEMO: [(&str, &str, &str, &str); 4] = [
 ];
 
 fn main() {
+    let flags = numaestro_link::programs();
+    numaestro_link::build(&LIBRARIES, &["Makefile", "fold", "glibc", "include", "src", "shim", "stub"]);
     let out = std::env::var("OUT_DIR").expect("cargo sets OUT_DIR");
     let manifest = std::env::var("CARGO_MANIFEST_DIR").expect("cargo sets CARGO_MANIFEST_DIR");
-    let client = Path::new(&manifest).join("../../client");
-    for place in ["Makefile", "fold", "glibc", "include", "src", "shim", "stub"] {
-        println!("cargo::rerun-if-changed={}", client.join(place).display());
-    }
-    let build = Path::new(&out).join("client");
-    let mut make = make();
-    make.arg("-C").arg(&client).arg(format!("BUILD={}", build.display()));
-    make.args(LIBRARIES.map(|library| build.join(library)));
-    let outcome = make.output().expect("`make` and a C compiler are needed to build the shim: install make and gcc");
-    assert!(outcome.status.success(), "the shim does not build:\n{}", String::from_utf8_lossy(&outcome.stderr));
+    let build = numaestro_link::place();
     let mut content = DefaultHasher::new();
     for library in LIBRARIES {
         let bytes = std::fs::read(build.join(library)).expect("make has just made it");
@@ -36,16 +28,7 @@ fn main() {
         content.write(&bytes);
     }
     println!("cargo::rustc-env=NUMAESTRO_SHIM_CONTENT={:016x}", content.finish());
-    // The command needs no newer C library than the shim: it is linked against the same one.
-    println!("cargo::rustc-link-arg-bins=@{}", build.join("glibc/flags").display());
-    demo(Path::new(&out), &Path::new(&manifest).join("../../kernels"), &build.join("glibc/flags"));
-}
-
-fn make() -> Command {
-    let mut make = Command::new("make");
-    // A make around cargo must not hand its job server to this one.
-    make.env_remove("MAKEFLAGS").env_remove("MFLAGS").env_remove("MAKELEVEL");
-    make
+    demo(Path::new(&out), &Path::new(&manifest).join("../../kernels"), &flags);
 }
 
 /// Writes `demo.rs`, the list of the programs that the compilers here can make. Without any of
@@ -59,7 +42,7 @@ fn demo(out: &Path, kernels: &Path, flags: &Path) {
     // The tools here make no program for another machine.
     if std::env::var("HOST") == std::env::var("TARGET") {
         let flags = if flags.exists() { format!("@{}", flags.display()) } else { String::new() };
-        let mut make = make();
+        let mut make = numaestro_link::make();
         // One compiler may be missing.
         make.arg("--keep-going").arg("-C").arg(kernels).arg(format!("BUILD={}", build.display()));
         make.arg("CFLAGS=-O2").arg(format!("LDFLAGS=-s {flags}"));

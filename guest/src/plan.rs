@@ -87,7 +87,7 @@ const KERNELS: [&str; 4] = ["cg", "sor", "mem", "ep"];
 /// One of them has not been built.
 pub fn job(boot: &Boot, only: Option<&str>, command: &Path, programs: &Path, kernels: &Path) -> Result<Job> {
     let mut job = Job::default();
-    job.programs.push(command.to_owned());
+    job.programs.extend([command.to_owned(), command.with_file_name("numaestro-lab")]);
     for name in ["guest-inside", "guest-load"] {
         job.programs.push(programs.join(name));
     }

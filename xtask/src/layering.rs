@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::finding::Finding;
 
 /// Crate, and the crates of this workspace it may use.
-const ARROWS: [(&str, &[&str]); 19] = [
+const ARROWS: [(&str, &[&str]); 22] = [
     ("numaestro-quantity", &[]),
     ("numaestro-topology", &["numaestro-quantity"]),
     ("numaestro-policy", &["numaestro-quantity", "numaestro-topology"]),
@@ -51,7 +51,24 @@ const ARROWS: [(&str, &[&str]); 19] = [
         ],
     ),
     ("numaestro-say", &["numaestro-host"]),
-    ("numaestro-manager", &["numaestro-abi", "numaestro-daemon", "numaestro-host", "numaestro-say", "numaestro-skip"]),
+    (
+        "numaestro-manager",
+        &["numaestro-abi", "numaestro-daemon", "numaestro-host", "numaestro-link", "numaestro-say", "numaestro-skip"],
+    ),
+    ("numaestro-link", &[]),
+    (
+        "numaestro-kit",
+        &[
+            "numaestro-abi",
+            "numaestro-daemon",
+            "numaestro-engine",
+            "numaestro-host",
+            "numaestro-quantity",
+            "numaestro-recording",
+            "numaestro-say",
+            "numaestro-topology",
+        ],
+    ),
     (
         "numaestro",
         &[
@@ -59,11 +76,26 @@ const ARROWS: [(&str, &[&str]); 19] = [
             "numaestro-daemon",
             "numaestro-engine",
             "numaestro-host",
+            "numaestro-kit",
+            "numaestro-link",
             "numaestro-manager",
             "numaestro-quantity",
             "numaestro-recording",
+            "numaestro-skip",
+            "numaestro-topology",
+        ],
+    ),
+    (
+        "numaestro-lab",
+        &[
+            "numaestro-abi",
+            "numaestro-engine",
+            "numaestro-host",
+            "numaestro-kit",
+            "numaestro-link",
+            "numaestro-quantity",
+            "numaestro-recording",
             "numaestro-repro",
-            "numaestro-say",
             "numaestro-sim",
             "numaestro-skip",
             "numaestro-topology",

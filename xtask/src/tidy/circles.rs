@@ -12,12 +12,13 @@ use crate::finding::Finding;
 use crate::sources::Source;
 
 /// Crates that the check looks at; `nanothreads` still has circles.
-const CRATES: [&str; 14] = [
+const CRATES: [&str; 16] = [
     "crates/abi/src/",
     "crates/contract/src/",
     "crates/daemon/src/",
     "crates/engine/src/",
     "crates/host/src/",
+    "crates/kit/src/",
     "crates/manager/src/",
     "crates/numaestro/src/",
     "crates/policy/src/",
@@ -25,6 +26,7 @@ const CRATES: [&str; 14] = [
     "crates/recording/src/",
     "crates/sim/src/",
     "crates/topology/src/",
+    "lab/cli/src/",
     "repro/",
     "xtask/src/",
 ];
