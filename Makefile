@@ -57,7 +57,7 @@ laboratory:
 	$(CARGO) build --release -p numaestro -p numaestro-manager -p numaestro-lab
 
 examples:
-	$(CARGO) build --release -p numaestro --examples
+	$(CARGO) build --release -p numaestro-lab --examples
 
 client:
 	@$(call made,client)

@@ -224,8 +224,8 @@ put_laboratory() {
     local scenario
     put_command "${command%/*}/numaestro-lab" bin/numaestro-lab
     put_pages "${command%/*}/numaestro-lab"
-    find scenarios -type f -name '*.toml' | LC_ALL=C sort >"$scratch/scenarios"
-    while read -r scenario; do put 644 "$scenario" "share/numaestro/$scenario"; done <"$scratch/scenarios"
+    (cd lab && find scenarios -type f -name '*.toml' | LC_ALL=C sort) >"$scratch/scenarios"
+    while read -r scenario; do put 644 "lab/$scenario" "share/numaestro/$scenario"; done <"$scratch/scenarios"
 }
 
 put_product() {

@@ -104,7 +104,7 @@ rust_suite() {
 # of the same name cargo would make both, so those are left to the whole run.
 pure_tests() {
     local path name
-    for path in crates/*/tests/*.rs; do
+    for path in crates/*/tests/*.rs lab/sim/tests/*.rs; do
         name=$(basename "$path" .rs)
         case $path in crates/host/* | crates/daemon/* | crates/numaestro/*) continue ;; esac
         [ -e "crates/numaestro/tests/$name.rs" ] || echo "--test=$name"
@@ -128,7 +128,7 @@ guest() {
 # `make test-numa` boots them all. Their programs are those that the tests of the package have made.
 # What is fetched before does not count as time of the suite.
 guests() {
-    ! wanted numa-odd numa-pages || guest/fetch.sh || true
+    ! wanted numa-odd numa-pages || lab/guest/fetch.sh || true
     guest numa-odd --numaestro "$COMMAND" --boot odd
     guest numa-pages --numaestro "$COMMAND" --boot four --only pages-
 }

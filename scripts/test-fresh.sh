@@ -111,7 +111,7 @@ scenarios_run() {
         typed "cd /; $1 sim run $scenario"
         count=$((count + 1))
     done
-    [ "$count" -eq "$(find "$clone/scenarios" -maxdepth 1 -name '*.toml' | wc -l)" ]
+    [ "$count" -eq "$(find "$clone/lab/scenarios" -maxdepth 1 -name '*.toml' | wc -l)" ]
 }
 # Everything in this root but the clone and the system's own caches. Logs below /tmp may grow.
 everything() {

@@ -67,7 +67,7 @@ it_has_what_it_promises() {
         (cd / && "$numaestro" sim run --seeds 1 "$scenario") || fail "$scenario does not run"
         count=$((count + 1))
     done
-    [ $count -eq "$(git ls-files 'scenarios/*.toml' | grep -vc /programs/)" ] || fail "only $count scenarios are installed"
+    [ $count -eq "$(git ls-files 'lab/scenarios/*.toml' | grep -vc /programs/)" ] || fail "only $count scenarios are installed"
     for name in build/client/libnumaestro_*.so; do [ -e "$1/lib/numaestro/${name##*/}" ] || fail "$name is not installed"; done
 }
 

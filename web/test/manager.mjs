@@ -149,7 +149,7 @@ try {
   await check("a_recording", () => file(["1"], "recording.html"));
   await check("a_simulated_run", () => {
     const journal = join(scratch, "simulated.journal");
-    said("sim", "run", resolve("../scenarios/two-openmp.toml"), "--journal", journal);
+    said("sim", "run", resolve("../lab/scenarios/two-openmp.toml"), "--journal", journal);
     return file([journal], "simulated.html");
   });
 } catch (error) {

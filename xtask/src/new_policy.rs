@@ -32,7 +32,7 @@ pub fn write(root: &Path, part: &str, name: &str) -> Result<()> {
     std::fs::write(root.join(&path), text).with_context(|| format!("cannot write {path}"))?;
     std::fs::write(root.join(&list_path), listed).with_context(|| format!("cannot write {list_path}"))?;
     println!("{path} is written, and listed in {list_path}.");
-    println!("It runs already: numaestro sim run scenarios/pools-hector.toml --policy {part}={name}");
+    println!("It runs already: numaestro sim run lab/scenarios/pools-hector.toml --policy {part}={name}");
     println!("Next: say in it what it does, then cargo test -p numaestro-policy && cargo xtask policies");
     Ok(())
 }

@@ -98,7 +98,8 @@ fn missing<'a>(root: &Path, command: &'a str) -> impl Iterator<Item = &'a str> {
 }
 
 fn is_test(root: &Path, name: &str) -> bool {
-    let packages = std::fs::read_dir(root.join("crates")).into_iter().flatten().flatten();
+    let groups = ["crates", "lab"].map(|group| std::fs::read_dir(root.join(group)).into_iter().flatten().flatten());
+    let packages = groups.into_iter().flatten();
     packages
         .map(|package| package.path().join("tests"))
         .any(|tests| tests.join(name).with_extension("rs").exists() || tests.join(name).join("main.rs").exists())
@@ -246,6 +247,6 @@ mod tests {
         std::fs::write(root.path().join("crates/a/tests/whole/main.rs"), "").unwrap();
         let missing = |command| super::missing(root.path(), command).collect::<Vec<_>>();
         assert_eq!(missing("cargo test --test whole --test gone"), ["gone"]);
-        assert_eq!(missing("python3 bench/none.py DIR"), ["bench/none.py"]);
+        assert_eq!(missing("python3 lab/bench/none.py DIR"), ["lab/bench/none.py"]);
     }
 }

@@ -122,7 +122,7 @@ fn lay_out(repository: &Path, tree: &Path) {
     let (head, rest) = manifest.split_once("members = [").expect("members");
     let (_, rest) = rest.split_once("[workspace.package]").expect("what all packages have");
     // The other crates are members because these need them.
-    let members = "members = [\"crates/policy\", \"crates/sim\", \"crates/daemon\"]";
+    let members = "members = [\"crates/policy\", \"lab/sim\", \"crates/daemon\"]";
     // What is tried here is small, so compiling for speed would take longer than it saves; and
     // profiles name crates that are not in the copy.
     let (before, _) = rest.split_once("[profile.").expect("what is made fast");
@@ -138,13 +138,15 @@ fn lay_out(repository: &Path, tree: &Path) {
         write_if_new(&tree.join("Cargo.lock"), &lock);
         write_if_new(&tree.join("Cargo.lock.of"), &lock);
     }
-    fs::create_dir_all(tree.join("crates")).expect("a directory");
-    for entry in fs::read_dir(repository.join("crates")).expect("the crates") {
-        let entry = entry.expect("a crate");
-        let link = tree.join("crates").join(entry.file_name());
-        if entry.file_name() != "policy" {
-            let _ = fs::remove_file(&link);
-            std::os::unix::fs::symlink(entry.path(), &link).expect("a link");
+    for group in ["crates", "lab"] {
+        fs::create_dir_all(tree.join(group)).expect("a directory");
+        for entry in fs::read_dir(repository.join(group)).expect("the crates") {
+            let entry = entry.expect("a crate");
+            let link = tree.join(group).join(entry.file_name());
+            if entry.file_name() != "policy" {
+                let _ = fs::remove_file(&link);
+                std::os::unix::fs::symlink(entry.path(), &link).expect("a link");
+            }
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The contract between a shell and the engine. The engine decides; a *shell* tells it what
 //! happens, and does what it says. There are two: the manager (`crates/daemon`) on a real machine,
-//! and the simulator's world (`crates/sim`). Both use this pure code, so they agree:
+//! and the simulator's world (`lab/sim`). Both use this pure code, so they agree:
 //!
 //! * [`Course`] turns each [`Observation`] of a shell into the events that the engine hears: in
 //!   which order and with which time (`feed`), when a program counts as sequential, blocked and
@@ -24,7 +24,7 @@
 //! | numbers | applications arrive in the order of their numbers, and events name those that are there | [`Duties`] |
 //! | idle | only processors of targets since the adopted one are said to be idle | [`Duties`] |
 //!
-//! [`Duties`] cannot see where a program's threads really are. The chaos tests of `crates/sim` and
+//! [`Duties`] cannot see where a program's threads really are. The chaos tests of `lab/sim` and
 //! the torture programs look at that.
 
 mod course;

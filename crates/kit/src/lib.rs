@@ -1,5 +1,5 @@
-//! What the commands of the product (`numaestro`) and of the laboratory (`numaestro-lab`) share: how
-//! they talk with the manager, read recordings, find programs, and show tables and times.
+//! What the product's command (`numaestro`) and the laboratory's (`numaestro-lab`) share: how they
+//! talk with the manager, read recordings, find programs, and show tables and times.
 
 pub mod class;
 pub mod columns;

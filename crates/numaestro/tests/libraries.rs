@@ -1,7 +1,7 @@
 //! The libraries of Python that people run, while the allocation changes every 5 ms: each computes
 //! byte for byte what it computes alone.
 //!
-//! The workloads are those of the benchmark (`bench/programs/library.py`), which print a digest of
+//! The workloads are the benchmark's (`lab/bench/programs/library.py`), which print a digest of
 //! all their results. `NUMAESTRO_LIBRARIES_REPS` says how often each works, usually 12.
 //!
 //! A wheel of `PyPI` brings runtimes of its own, often several copies of one; Debian's packages
@@ -36,7 +36,7 @@ const LIBRARIES: [(&str, &str); 10] = [
 ];
 
 fn script() -> String {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../bench/programs/library.py");
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../lab/bench/programs/library.py");
     path.to_str().expect("a plain path").to_owned()
 }
 

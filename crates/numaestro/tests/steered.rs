@@ -137,7 +137,7 @@ fn programs_that_wait_for_the_end_of_workers_end() {
         skip!("no Python that has Numba with oneTBB");
     };
     let manager = Manager::started();
-    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/programs/library.py");
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab/bench/programs/library.py");
     let program = program.to_str().expect("UTF-8");
     let words = ["run", "--", &python, program, "numba-tbb", "--reps", "40"];
     let four = [0; 4].map(|_| ended::start(&mut manager.command(words)));

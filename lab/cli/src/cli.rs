@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 const AFTER_HELP: &str = "\
 Start here:
-  numaestro sim run scenarios/two-openmp.toml    two programs on a modelled machine
+  numaestro sim run lab/scenarios/two-openmp.toml    two programs on a modelled machine
   numaestro what-if --policies dss,batch         yesterday's programs under other policies
   numaestro bench coexec --quick                 what numaestro gains here, measured
 

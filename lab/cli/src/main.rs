@@ -1,5 +1,5 @@
-//! The laboratory's command. `numaestro sim`, `bench`, `repro`, `trace` and `what-if` execute it, as
-//! git does with its parts, so whoever reads its help or its messages sees the name that was typed.
+//! The laboratory's command. The product executes it for `numaestro sim`, `bench`, `repro`, `trace`
+//! and `what-if`, as git does with its parts. Its help says the name that was typed.
 
 mod bench;
 mod cli;

@@ -159,7 +159,7 @@ fn statuses(document: &Value) -> BTreeMap<String, String> {
 fn what_was_reproduced_still_is() {
     let user = User::new();
     let (mut found, mut still_holding) = (BTreeMap::new(), BTreeMap::new());
-    let readme = include_str!("../../../repro/README.md");
+    let readme = include_str!("../../repro/README.md");
     let papers = [
         ("B93", Some("Brecht 1993")),
         ("brecht1997-pools", Some("Brecht 1997")),
@@ -172,7 +172,7 @@ fn what_was_reproduced_still_is() {
         assert!(out.status.success(), "{}", text(&out.stderr));
         let document = json(&out);
         if let Some(line) = name.map(|name| line_of_readme(name, &document)) {
-            assert!(readme.contains(&line), "repro/README.md should have\n{line}");
+            assert!(readme.contains(&line), "lab/repro/README.md should have\n{line}");
         }
         found.extend(statuses(&document));
         still_holding.extend(survived(&document));
@@ -288,7 +288,7 @@ fn a_run_that_was_killed_goes_on_to_the_same_bytes() {
 #[test]
 fn a_mistake_in_a_file_of_inputs_has_its_line_and_nothing_runs() {
     let user = User::new();
-    let good = include_str!("../../../repro/koita-home-cluster/inputs.toml");
+    let good = include_str!("../../repro/koita-home-cluster/inputs.toml");
     let file = user.path("inputs.toml");
     let path = file.to_str().expect("text");
     for (from, to, expected) in [

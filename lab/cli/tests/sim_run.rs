@@ -227,7 +227,7 @@ fn precision_takes_as_many_seeds_as_it_needs() {
 #[test]
 fn every_example_runs() {
     let user = User::new();
-    let examples = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+    let examples = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../scenarios");
     let mut ran = 0;
     for entry in std::fs::read_dir(examples).expect("the examples").flatten() {
         let path = entry.path();

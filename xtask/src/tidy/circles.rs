@@ -24,10 +24,10 @@ const CRATES: [&str; 16] = [
     "crates/policy/src/",
     "crates/quantity/src/",
     "crates/recording/src/",
-    "crates/sim/src/",
+    "lab/sim/src/",
     "crates/topology/src/",
     "lab/cli/src/",
-    "repro/",
+    "lab/repro/",
     "xtask/src/",
 ];
 /// A module: its names from the root of the crate on.

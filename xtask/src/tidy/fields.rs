@@ -8,7 +8,7 @@ use crate::finding::Finding;
 use crate::sources::Source;
 
 /// Crates that the check looks at.
-const CRATES: [&str; 3] = ["crates/daemon/src/", "crates/engine/src/", "crates/sim/src/"];
+const CRATES: [&str; 3] = ["crates/daemon/src/", "crates/engine/src/", "lab/sim/src/"];
 /// Fields of a struct with behaviour.
 const FIELDS_MAX: usize = 15;
 

@@ -7,20 +7,8 @@
 use crate::finding::Finding;
 use crate::sources::Source;
 
-const TOP: [&str; 12] = [
-    "bench",
-    "crates",
-    "client",
-    "kernels",
-    "docs",
-    "xtask",
-    "testdata",
-    "scripts",
-    "repro",
-    ".ci",
-    ".cargo",
-    "packaging",
-];
+const TOP: [&str; 11] =
+    ["crates", "client", "kernels", "docs", "xtask", "testdata", "scripts", "lab", ".ci", ".cargo", "packaging"];
 /// Files of the top directory are recognised by their endings.
 const TOP_FILE_ENDINGS: [&str; 2] = [".md", ".toml"];
 /// Names with such an ending that belong to the user, not to the project.

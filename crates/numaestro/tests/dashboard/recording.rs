@@ -23,7 +23,7 @@ fn messages(page: &str) -> Vec<serde_json::Value> {
 #[test]
 fn a_simulated_run_is_one_file() {
     let user = User::new();
-    let scenario = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/two-openmp.toml");
+    let scenario = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab/scenarios/two-openmp.toml");
     let journal = user.path("two.journal");
     let output = user.command(["sim", "run"]).arg(&scenario).arg("--journal").arg(&journal).output().unwrap();
     assert!(output.status.success(), "{}", text(&output.stderr));
@@ -57,7 +57,7 @@ fn a_simulated_run_is_one_file() {
 fn a_part_in_which_nothing_happens_shows_what_was_until_its_end() {
     let user = User::new();
     let path = user.path("quiet.journal");
-    let scenario = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/two-openmp.toml");
+    let scenario = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab/scenarios/two-openmp.toml");
     let output = user.command(["sim", "run"]).arg(&scenario).arg("--journal").arg(&path).output().unwrap();
     assert!(output.status.success(), "{}", text(&output.stderr));
     // The time of day is told before the first event, as of a manager that records from its begin,

@@ -60,7 +60,7 @@ impl StandIn {
 
     /// As `sd_listen_fds(3)` and `sd_notify(3)` demand it.
     pub fn start(&mut self) {
-        // By copies above 9: one of the two may itself be descriptor 3, which the first copy replaces.
+        // By copies above 9: one of the two may be descriptor 3, which the first copy replaces.
         let script = format!(
             "exec {{attach}}<&{} {{control}}<&{}
              exec 3<&$attach 4<&$control {{attach}}<&- {{control}}<&-

@@ -28,8 +28,8 @@ fn block(word: &str) -> String {
 
 /// Runs it in the user's place, where `numaestro` and the scenarios are at hand; what it shows.
 fn run(user: &User, change: impl FnOnce(Command) -> Command, program: &str, words: &[&str]) -> String {
-    if !user.path("scenarios").exists() {
-        std::os::unix::fs::symlink(repository().join("scenarios"), user.path("scenarios")).expect("a link");
+    if !user.path("lab").exists() {
+        std::os::unix::fs::symlink(repository().join("lab"), user.path("lab")).expect("a link");
     }
     let bin = Path::new(env!("CARGO_BIN_EXE_numaestro")).parent().expect("a directory").display().to_string();
     let path = format!("{bin}:{}", std::env::var("PATH").unwrap_or_default());
@@ -53,7 +53,7 @@ fn the_commands_for_a_cluster_work() {
     let shown = run(&cluster.user, |command| cluster.on_it(command), "bash", &["-ec", &rounds]);
     assert_eq!(shown.matches("1 seed").count(), 2, "{shown}");
     assert!(shown.contains("2 seeds"), "{shown}");
-    let left = ["scenarios", "slurm", "teams.html", "teams.json", "teams.jsonl"];
+    let left = ["lab", "slurm", "teams.html", "teams.json", "teams.jsonl"];
     assert_eq!(files(&cluster.user), left);
 }
 

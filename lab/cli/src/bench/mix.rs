@@ -14,7 +14,7 @@ pub enum Runtime {
     Clang,
     /// A Python program: the pools of `NumPy` and scikit-learn.
     Python,
-    /// A Python program that works with one library: `bench/programs/library.py`.
+    /// A Python program that works with one library: `lab/bench/programs/library.py`.
     Library,
     /// A Rust program: rayon's pool or threads with a barrier.
     Rust,
@@ -103,8 +103,8 @@ const UNEQUAL: [[&str; 2]; 3] = [["cg", "ft"], ["sor", "ep"], ["mm", "sor"]];
 /// hog.
 const FINE: [&str; 2] = ["sor", "cg"];
 
-/// The workloads of `bench/programs/library.py`, each with its library, and Numba with its three
-/// layers.
+/// The workloads of `lab/bench/programs/library.py`, each with its library, and Numba with its
+/// three layers.
 pub const LIBRARIES: [&str; 9] =
     ["torch", "torch-small", "xgboost", "lightgbm", "numba-omp", "numba-tbb", "numba-workqueue", "polars", "duckdb"];
 

@@ -52,7 +52,7 @@ impl Places {
         let examples = numaestro.parent().map(|dir| dir.join("examples")).filter(|dir| dir.exists());
         Self {
             kernels: kernels.map(Path::to_owned).or_else(|| near("build/kernels")),
-            programs: near("bench/programs"),
+            programs: near("lab/bench/programs"),
             examples: examples.or_else(|| near("target/release/examples")).unwrap_or_default(),
             pythons,
             importing: RefCell::default(),
@@ -74,9 +74,7 @@ impl Places {
                     self.kernels.as_ref().ok_or("no directory build/kernels here or above: run `make kernels`")?;
                 existing(kernels.join(program.runtime.name()).join(&program.name), "run `make kernels`")
             }
-            Runtime::Rust => {
-                existing(self.examples.join(format!("load-{}", program.name)), "run `cargo build --release --examples`")
-            }
+            Runtime::Rust => existing(self.examples.join(format!("load-{}", program.name)), "run `make examples`"),
             Runtime::Python => {
                 let modules = if program.name == "learn" { "sklearn" } else { "numpy" };
                 self.python(modules, &format!("{}.py", program.name), &[])
@@ -94,10 +92,12 @@ impl Places {
         Ok(CommandLine { executable, arguments })
     }
 
-    /// The file `name` of `bench/programs`.
+    /// The file `name` of `lab/bench/programs`.
     pub fn script(&self, name: &str) -> Result<PathBuf, String> {
-        let programs =
-            self.programs.as_ref().ok_or("no directory bench/programs here or above: start it in the source tree")?;
+        let programs = self
+            .programs
+            .as_ref()
+            .ok_or("no directory lab/bench/programs here or above: start it in the source tree")?;
         existing(programs.join(name), "start it in the source tree").map(|line| line.executable)
     }
 

@@ -40,7 +40,7 @@ pub fn studies(papers: &[&'static Paper], file: Option<&Path>, extent: Extent) -
         };
         let study = Study::new(paper, text, extent);
         studies.push(study.map_err(|mistake| {
-            Failure::error(WRONG_INPUTS, mistake.to_string(), "repro/README.md explains files of inputs")
+            Failure::error(WRONG_INPUTS, mistake.to_string(), "lab/repro/README.md explains files of inputs")
         })?);
         let _ = write!(work, ", {} inputs {}", paper.short, text.text);
     }

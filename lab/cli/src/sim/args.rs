@@ -35,9 +35,9 @@ const EXIT_CODES: &str = "Exit codes: 0 done; 1 it did not work; 2 a file is wro
 /// `numaestro sim run`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = format!(
-    "Examples:\n  numaestro sim run scenarios/two-openmp.toml\n  numaestro sim run scenarios/two-openmp.toml --policy dss --seeds 30 --chart\n  \
-     numaestro sim run scenarios/pools-hector.toml --set machine.delay=4 --json result.json\n  \
-     numaestro sim run scenarios/two-openmp.toml --seeds 1 --journal run.journal && numaestro sim replay run.journal\n\n\
+    "Examples:\n  numaestro sim run lab/scenarios/two-openmp.toml\n  numaestro sim run lab/scenarios/two-openmp.toml --policy dss --seeds 30 --chart\n  \
+     numaestro sim run lab/scenarios/pools-hector.toml --set machine.delay=4 --json result.json\n  \
+     numaestro sim run lab/scenarios/two-openmp.toml --seeds 1 --journal run.journal && numaestro sim replay run.journal\n\n\
      The log, the journal and the charts show the first seed.\n\n{EXIT_CODES}"
 ))]
 pub struct RunArgs {
@@ -83,13 +83,13 @@ pub struct RunArgs {
 /// `numaestro sim compare`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = format!(
-    "Examples:\n  numaestro sim compare scenarios/two-openmp.toml --policies equi,dss,batch\n  \
-     numaestro sim compare scenarios/pools-hector.toml --baseline first-fit --html report.html\n  \
-     numaestro sim compare scenarios/pools-hector.toml --state pools.jsonl            # stopped with Ctrl-C ...\n  \
-     numaestro sim compare scenarios/pools-hector.toml --state pools.jsonl --resume   # ... goes on where it was\n  \
-     numaestro sim compare scenarios/pools-hector.toml --part 2/3 --state two.jsonl   # a third of it, on one machine of three ...\n  \
-     numaestro sim compare scenarios/pools-hector.toml --finished *.jsonl             # ... and everything together\n  \
-     numaestro sim compare scenarios/pools-hector.toml --json pools.json --slurm      # the same on a Slurm cluster\n\n\
+    "Examples:\n  numaestro sim compare lab/scenarios/two-openmp.toml --policies equi,dss,batch\n  \
+     numaestro sim compare lab/scenarios/pools-hector.toml --baseline first-fit --html report.html\n  \
+     numaestro sim compare lab/scenarios/pools-hector.toml --state pools.jsonl            # stopped with Ctrl-C ...\n  \
+     numaestro sim compare lab/scenarios/pools-hector.toml --state pools.jsonl --resume   # ... goes on where it was\n  \
+     numaestro sim compare lab/scenarios/pools-hector.toml --part 2/3 --state two.jsonl   # a third of it, on one machine of three ...\n  \
+     numaestro sim compare lab/scenarios/pools-hector.toml --finished *.jsonl             # ... and everything together\n  \
+     numaestro sim compare lab/scenarios/pools-hector.toml --json pools.json --slurm      # the same on a Slurm cluster\n\n\
      Every policy gets the same jobs (common random numbers). `*` marks a difference that is real with 95 % confidence among all that \
      are shown (Holm 1979).\n\nCommas inside parentheses belong to a policy: --policies 'equi,placement=worst-fit(equal=4,tie=lowest)'.\n\n{EXIT_CODES} \
      130 stopped by Ctrl-C; with --state, --resume goes on."

@@ -57,7 +57,7 @@ pub struct Loaded {
 pub fn scenario(args: &ScenarioArgs, changes: &[(String, String)]) -> anyhow::Result<Loaded> {
     let name = args.scenario.display().to_string();
     let contents = texts::text(&args.scenario).map_err(|error| {
-        Failure::error(WRONG_FILE, format!("cannot read {name}: {error}"), "examples are in scenarios/")
+        Failure::error(WRONG_FILE, format!("cannot read {name}: {error}"), "examples are in lab/scenarios/")
     })?;
     let sets = args.set.iter().map(|set| change(set)).collect::<anyhow::Result<Vec<_>>>()?;
     let read = |changes: &[(String, String)]| {

@@ -18,7 +18,7 @@ pub enum TraceCommand {
 #[command(after_help = "\
 Examples:
   numaestro daemon --journal run.journal          record what the manager does, or
-  numaestro sim run scenarios/two-openmp.toml --seeds 1 --journal run.journal
+  numaestro sim run lab/scenarios/two-openmp.toml --seeds 1 --journal run.journal
   numaestro trace export run.journal              writes run.pftrace, for https://ui.perfetto.dev
   numaestro trace export --format paraver run.journal
                                                   writes run.prv, run.pcf, run.row and run.cfg, for Paraver

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 /// The simulation of the policy that ran is fitted to it, so its error is the least one. A smaller
 /// difference than this is not sure: ratios of real mixes were off by 8 % in the median
-/// (`bench/what_if.py`).
+/// (`lab/bench/what_if.py`).
 pub const ERROR_LEAST: f64 = 0.10;
 
 /// A ratio, and the bounds that the assumptions leave.

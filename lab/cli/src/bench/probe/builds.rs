@@ -135,7 +135,7 @@ fn ninja(bench: &Bench) -> Result<PathBuf> {
 fn sources(bench: &Bench) -> Result<Vec<PathBuf>> {
     let programs = bench.places.programs.as_deref().and_then(Path::parent).and_then(Path::parent);
     let dir =
-        programs.context("no directory bench/programs here or above: start it in the source tree")?.join("kernels");
+        programs.context("no directory lab/bench/programs here or above: start it in the source tree")?.join("kernels");
     let entries = std::fs::read_dir(&dir).with_context(|| format!("cannot read {}", dir.display()))?;
     let mut all: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     let needs_headers =

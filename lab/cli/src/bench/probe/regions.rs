@@ -1,5 +1,5 @@
-//! Builds the program of the probes, `bench/programs/regions.c`, where it is needed, and reads the
-//! kernel's view of its threads.
+//! Builds the program of the probes, `lab/bench/programs/regions.c`, where it is needed, and reads
+//! the kernel's view of its threads.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

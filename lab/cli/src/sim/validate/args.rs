@@ -23,7 +23,7 @@ use std::path::PathBuf;
 )]
 #[allow(clippy::struct_excessive_bools)] // They are switches of a command line.
 pub struct ValidateArgs {
-    /// The mixes [default: those of the source tree, bench/mixes.toml, which are built in].
+    /// The mixes [default: those of the source tree, lab/bench/mixes.toml, which are built in].
     #[arg(value_name = "MIXES.toml")]
     pub mixes: Option<PathBuf>,
     /// Compare what programs got in these staged runs with what they get in the simulator.

@@ -46,7 +46,7 @@ use predicted::Models;
 use std::path::PathBuf;
 
 /// The mixes that are built in.
-const MIXES: &str = include_str!("../../../../../bench/mixes.toml");
+const MIXES: &str = include_str!("../../../../bench/mixes.toml");
 /// Times the work in the quick form.
 const QUICK_LENGTH: f64 = 0.35;
 /// Length of an example that stands for a program before it has run, nanoseconds.
@@ -153,9 +153,9 @@ fn show(
 }
 
 fn read(args: &ValidateArgs, text: &str) -> anyhow::Result<Mixes> {
-    let name = args.mixes.as_ref().map_or_else(|| "bench/mixes.toml".to_owned(), |path| path.display().to_string());
+    let name = args.mixes.as_ref().map_or_else(|| "lab/bench/mixes.toml".to_owned(), |path| path.display().to_string());
     let mut mixes = Mixes::read(Text::new(&name, text))
-        .map_err(|mistake| Failure::error(WRONG_FILE, mistake.to_string(), "bench/mixes.toml is an example"))?;
+        .map_err(|mistake| Failure::error(WRONG_FILE, mistake.to_string(), "lab/bench/mixes.toml is an example"))?;
     let given: Vec<String> = args.policies.iter().flat_map(|list| apart(list)).collect();
     if !given.is_empty() {
         for mix in &mut mixes.mixes {
