@@ -1,7 +1,7 @@
 /* pins.c - says which masks of this process's threads are ours, for everybody here who moves
  * threads. Any other mask is a pin: the program, a library, a launcher or its user has put the
  * thread there, and nobody of ours moves it. The manager goes by the same rule
- * (crates/daemon/src/masks.rs).
+ * (crates/daemon/src/hands/masks.rs).
  *
  * A mask is ours if it is one of these:
  * 1. a set that we have put threads on, and that may still be in force for some, or what the kernel

@@ -11,7 +11,7 @@ use numaestro_host::stop::Remote;
 use numaestro_host::{limits, listen, monotonic_ns};
 
 use crate::config::Config;
-use crate::front::{Ending, Front};
+use crate::people::front::{Ending, Front};
 use crate::shell::Shell;
 use crate::state::Directory;
 use crate::wakeups::token;

@@ -9,8 +9,8 @@ use numaestro_abi::control::Options;
 use numaestro_engine::Class;
 use numaestro_host::PidFd;
 
-use crate::obligations::{Allocation, Wants};
-use crate::peer::LivePeer;
+use crate::decision::obligations::{Allocation, Wants};
+use crate::people::peer::LivePeer;
 
 /// Whom an application belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -28,18 +28,18 @@ use numaestro_host::{monotonic_ns, procfs};
 use numaestro_topology::CpuSet;
 use tracing::warn;
 
-use crate::bandwidth;
 use crate::config::Config;
-use crate::cpusets::Cpusets;
-use crate::engine::{ContainedEngine, StepTimes};
-use crate::machine::Site;
-use crate::pages::Looked;
-use crate::peer::LivePeer;
+use crate::decision::engine::{ContainedEngine, StepTimes};
+use crate::decision::recording::{Recording, Wanted};
+use crate::decision::witness::Witness;
+use crate::hands::cpusets::Cpusets;
+use crate::hands::pages::Looked;
+use crate::people::peer::LivePeer;
 use crate::programs::{App, Programs};
-use crate::quota::Allowed;
-use crate::recording::{Recording, Wanted};
+use crate::senses::bandwidth;
+use crate::senses::machine::Site;
+use crate::senses::quota::Allowed;
 use crate::wakeups::{Due, Wakeups};
-use crate::witness::Witness;
 use actuators::Actuators;
 use sensors::Sensors;
 
@@ -365,7 +365,7 @@ impl Shell {
     /// Throws the engine's state away after a failure, and begins anew under the simplest policy,
     /// with the latest decision for every application.
     fn begin_anew(&mut self, event: &Event, message: &str) {
-        let next = crate::engine::FALLBACK_POLICY;
+        let next = crate::decision::engine::FALLBACK_POLICY;
         warn!(position = self.engine.position(), ?event, message, "the policy failed; going on with {next}");
         if let Err(cause) = self.engine.fall_back(&self.site.machine) {
             warn!("{cause:#}; ending");

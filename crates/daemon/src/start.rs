@@ -16,9 +16,9 @@ use numaestro_host::signals::{BlockedSignals, Signal};
 use numaestro_host::socket::{self, Sort};
 
 use crate::Config;
-use crate::front::Ending;
-use crate::guard;
+use crate::hands::guard;
 use crate::manager::Manager;
+use crate::people::front::Ending;
 use crate::state::LOG_FILE;
 
 /// Set by [`ensure_running`] for the manager it starts: a line on standard output is waited for.

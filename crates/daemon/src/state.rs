@@ -16,13 +16,13 @@ use serde::{Deserialize, Serialize};
 use tracing::{info, warn};
 
 use crate::config::Config;
-use crate::jobs::{JobId, SavedStep, Terms};
-use crate::jobserver::SavedJobserver;
-use crate::masks::SavedMasks;
-use crate::notes::{NOTES_FILE, Notes};
+use crate::hands::jobserver::SavedJobserver;
+use crate::hands::masks::SavedMasks;
+use crate::hands::notes::{NOTES_FILE, Notes};
+use crate::hands::whole::Owed;
+use crate::senses::jobs::{JobId, SavedStep, Terms};
 use crate::service;
 use crate::wakeups::{Wakeups, token};
-use crate::whole::Owed;
 
 /// Its name in the runtime directory.
 pub(crate) const STATE_FILE: &str = "state.json";

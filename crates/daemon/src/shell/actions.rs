@@ -13,9 +13,9 @@ use tracing::info;
 
 use super::Shell;
 use super::actuators::Actuators;
-use crate::obligations::Target;
-use crate::peer::LivePeer;
-use crate::rights::Refusal;
+use crate::decision::obligations::Target;
+use crate::people::peer::LivePeer;
+use crate::people::rights::Refusal;
 
 impl Shell {
     /// Carries out the actions of a decision in their order. Stops that follow each other are

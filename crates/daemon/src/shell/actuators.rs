@@ -9,13 +9,13 @@ use numaestro_host::{HostError, affinity};
 use numaestro_topology::CpuSet;
 
 use crate::config::Config;
-use crate::cpusets::Cpusets;
-use crate::jobserver::Jobservers;
-use crate::pages::{Pages, Subject};
+use crate::hands::cpusets::Cpusets;
+use crate::hands::jobserver::Jobservers;
+use crate::hands::pages::{Pages, Subject};
+use crate::hands::shared_pages::{Content, SharedPages};
+use crate::hands::stops::Stops;
+use crate::hands::trees::Trees;
 use crate::programs::{App, Programs};
-use crate::shared_pages::{Content, SharedPages};
-use crate::stops::Stops;
-use crate::trees::Trees;
 
 /// See the file's header.
 #[derive(Debug)]

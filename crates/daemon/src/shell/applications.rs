@@ -13,11 +13,11 @@ use tracing::{info, warn};
 
 use super::Shell;
 use super::actuators::Actuators;
-use crate::obligations::{Allocation, Wants};
-use crate::peer::LivePeer;
+use crate::decision::obligations::{Allocation, Wants};
+use crate::decision::wishes::Limits;
+use crate::people::peer::LivePeer;
 use crate::programs::{App, Owner, Programs};
 use crate::wakeups::token;
-use crate::wishes::Limits;
 
 /// Longest delay of the end by affinities that cannot be given back at once. Usually it takes
 /// milliseconds.

@@ -18,7 +18,7 @@ use numaestro_topology::CpuSet;
 use tracing::warn;
 
 use super::{Newcomer, Shell};
-use crate::peer::LivePeer;
+use crate::people::peer::LivePeer;
 
 /// Speedup that a processor can bring at most, thousandths: a higher value is no measurement.
 const SPEEDUP_MILLI_MAX: u64 = 1_000_000;

@@ -10,10 +10,10 @@ use tracing::info;
 use super::actuators::Actuators;
 use super::applications::manages;
 use super::{Shell, sensors};
-use crate::cpusets::Entrant;
-use crate::foreign::Managed;
-use crate::obligations;
+use crate::decision::obligations;
+use crate::hands::cpusets::Entrant;
 use crate::programs::App;
+use crate::senses::foreign::Managed;
 use crate::wakeups::{Due, token};
 
 impl Shell {

@@ -11,12 +11,12 @@ use numaestro_host::monotonic_ns;
 use numaestro_topology::CpuSet;
 
 use super::Shell;
-use crate::folding;
-use crate::libraries;
-use crate::machine::{confined_to, os_of};
+use crate::decision::wishes::Limits;
+use crate::people::folding;
+use crate::people::libraries;
 use crate::programs::App;
+use crate::senses::machine::{confined_to, os_of};
 use crate::state::{SavedApp, State};
-use crate::wishes::Limits;
 
 /// The name of a user; `None` where only one user's programs are managed.
 pub(crate) type NameOf<'a> = &'a dyn Fn(u32) -> Option<String>;

@@ -11,7 +11,7 @@ use numaestro_topology::{CpuSet, PuId};
 use tracing::{info, warn};
 
 use super::Shell;
-use crate::machine::{Site, usable};
+use crate::senses::machine::{Site, usable};
 
 impl Shell {
     /// A program's user gives it the processors `allowed`. The manager may live in a cgroup that

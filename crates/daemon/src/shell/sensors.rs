@@ -5,14 +5,14 @@ use std::path::PathBuf;
 use numaestro_contract::{Holding, Subject};
 use numaestro_policy::AppId;
 
-use crate::bandwidth::Bandwidth;
 use crate::config::Config;
-use crate::demand::Demands;
-use crate::foreign::Foreign;
-use crate::machine::{Changes, own_files};
-use crate::phases::{Candidate, Phases};
 use crate::programs::{App, Programs};
-use crate::quota::Quotas;
+use crate::senses::bandwidth::Bandwidth;
+use crate::senses::demand::Demands;
+use crate::senses::foreign::Foreign;
+use crate::senses::machine::{Changes, own_files};
+use crate::senses::phases::{Candidate, Phases};
+use crate::senses::quota::Quotas;
 use crate::wakeups::Wakeups;
 
 use super::actuators::Actuators;

@@ -7,10 +7,10 @@ use numaestro_topology::CpuSet;
 
 use super::actuators::Actuators;
 use super::{Newcomer, Shell};
-use crate::machine::node_of_os;
-use crate::masks::SavedMasks;
-use crate::notes::Notes;
-use crate::obligations::Allocation;
+use crate::decision::obligations::Allocation;
+use crate::hands::masks::SavedMasks;
+use crate::hands::notes::Notes;
+use crate::senses::machine::node_of_os;
 use crate::state::SavedApp;
 
 /// The number of no application.

@@ -7,8 +7,8 @@ use numaestro_policy::AppId;
 use tracing::info;
 
 use super::Shell;
-use crate::rights::Refusal;
-use crate::wishes::{Limits, Reach, Subject};
+use crate::decision::wishes::{Limits, Reach, Subject};
+use crate::people::rights::Refusal;
 
 impl Shell {
     /// An application, and all applications inside it: the wishes of a `run` hold for everything

@@ -1,0 +1,15 @@
+//! What the manager knows of the machine and of programs it did not hear from the programs
+//! themselves: sensors, each asleep until it has a reason to look. They decide nothing and move
+//! nobody.
+
+pub mod adoptable;
+pub mod bandwidth;
+pub mod beginners;
+pub mod containers;
+pub mod demand;
+pub mod foreign;
+pub mod jobs;
+pub mod machine;
+pub mod phases;
+pub mod quota;
+pub mod rules;
