@@ -59,8 +59,11 @@ fn one_of_each_part_and_the_guides_example_compile_conform_and_run() {
         assert!(text.contains(&line), "{line} is missing in {text}");
     }
     assert_eq!(text.matches("conformance::suites::every_").count(), SAMPLES.len(), "a suite for each part: {text}");
-    for line in guide.lines().map(str::trim).filter(|line| line.starts_with("test share::seniority::")) {
-        assert!(text.contains(line), "the guide shows `{line}`, but not so: {text}");
+    let shown = tests_of(&guide);
+    assert!(shown.len() >= 4, "the guide shows tests: {shown:?}");
+    for test in shown {
+        let line = format!("test share::{EXAMPLE}::tests::{test} ... ok");
+        assert!(text.contains(&line), "the guide shows `{test}`, but not so: {text}");
     }
 
     let policies: Vec<String> = SAMPLES.iter().map(|(part, name)| format!("{part}={name}")).collect();
@@ -108,6 +111,13 @@ fn rust_of(guide: &str) -> String {
     let blocks: Vec<&str> = blocks.map(|rest| rest.split("\n```").next().unwrap_or_default()).collect();
     assert!(blocks.len() >= 3, "the guide shows header, code and tests");
     blocks.join("\n\n") + "\n"
+}
+
+/// The names of the tests in the guide's Rust.
+fn tests_of(guide: &str) -> Vec<String> {
+    let rust = rust_of(guide);
+    let tests = rust.split("#[test]").skip(1).filter_map(|rest| rest.split_once("fn ")?.1.split_once('('));
+    tests.map(|(name, _)| name.to_owned()).collect()
 }
 
 /// The first block of a language.

@@ -12,7 +12,7 @@ use std::process::Command;
 use user::{User, text};
 
 /// Blocks that nothing tries, in all guides together: one more is a decision.
-const UNCHECKED: usize = 51;
+const UNCHECKED: usize = 30;
 /// Guide whose Rust and whose cargo commands are tried by xtask's test.
 const OF_AUTHORS: &str = "policy-authors.md";
 /// Names of the guides that are nobody's here, and names that everybody has.
