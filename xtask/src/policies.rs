@@ -36,13 +36,8 @@ pub fn write(root: &Path) -> Result<()> {
 
 /// Checks that the document is the one that [`write()`] would write.
 pub fn check(root: &Path) -> Result<Vec<Finding>> {
-    let expected = document(&collect(root)?);
-    let present = std::fs::read_to_string(root.join(DOCUMENT)).unwrap_or_default();
-    if present == expected {
-        return Ok(Vec::new());
-    }
-    let line = present.lines().zip(expected.lines()).take_while(|(a, b)| a == b).count() + 1;
-    Ok(vec![Finding::new(DOCUMENT, line, "differs from the headers of the policy files: run `cargo xtask policies`")])
+    let message = "differs from the headers of the policy files: run `cargo xtask policies`";
+    Ok(Finding::of_written(root, DOCUMENT, &document(&collect(root)?), message).into_iter().collect())
 }
 
 fn collect(root: &Path) -> Result<Vec<Answer>> {

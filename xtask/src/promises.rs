@@ -68,9 +68,8 @@ pub fn check(root: &Path) -> Result<Vec<Finding>> {
     let data = read(root)?;
     let mut findings = Vec::new();
     for (document, text) in [(PROMISES, promises(&data)), (RESULTS, results(&data))] {
-        if std::fs::read_to_string(root.join(document)).unwrap_or_default() != text {
-            findings.push(Finding::new(document, 1, format!("differs from {DATA}: run `cargo xtask promises`")));
-        }
+        let message = format!("differs from {DATA}: run `cargo xtask promises`");
+        findings.extend(Finding::of_written(root, document, &text, &message));
     }
     let size = promises(&data).len();
     if size > PROMISES_BYTES {
