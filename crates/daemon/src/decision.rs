@@ -3,6 +3,7 @@
 
 pub mod choice;
 pub mod engine;
+pub mod histogram;
 pub mod history;
 pub mod obligations;
 pub mod recording;

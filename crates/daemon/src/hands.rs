@@ -2,8 +2,6 @@
 //! written down here, and undone here.
 
 pub mod cpusets;
-pub mod given;
-pub mod guard;
 pub mod jobserver;
 pub mod kernel;
 pub mod masks;

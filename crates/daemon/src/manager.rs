@@ -14,7 +14,7 @@ use crate::config::Config;
 use crate::people::front::{Ending, Front};
 use crate::shell::Shell;
 use crate::state::Directory;
-use crate::wakeups::token;
+use crate::wakeups::{Due, ShellSource, Source};
 
 /// See the file's header.
 pub(crate) struct Manager {
@@ -35,7 +35,7 @@ impl Manager {
         let config = Rc::new(config);
         let mut shell = Shell::new(config.clone(), directory.attach_socket(), guard)?;
         let signals = StopSignals::block()?;
-        shell.wakeups().watch(&signals, token::SIGNAL, Interest::Read)?;
+        shell.wakeups().watch(&signals, Source::Signal, Interest::Read)?;
         let front = Front::new(config, directory, inherited, &mut shell)?;
         Ok(Some(Self { signals, shell, front }))
     }
@@ -64,7 +64,8 @@ impl Manager {
             }
             // Deaths first: the processors of the dead can be given to applications that ask in the
             // same moment.
-            ready.sort_by_key(|event| event.token < token::PROCESS);
+            let is_death = |event: &Ready| matches!(Source::of(event), Some(Source::Shell(ShellSource::Process(_))));
+            ready.sort_by_key(|event| !is_death(event));
             for event in &ready {
                 self.happened(*event);
                 self.front.deliver(&mut self.shell);
@@ -76,9 +77,9 @@ impl Manager {
     }
 
     fn happened(&mut self, event: Ready) {
-        match event.token {
-            token::TIMER => self.time_has_come(),
-            token::SIGNAL => match self.signals.take() {
+        match Source::of(&event) {
+            Some(Source::Timer) => self.time_has_come(),
+            Some(Source::Signal) => match self.signals.take() {
                 Some(Order::Stop) => self.front.end(),
                 Some(Order::Reload) => {
                     self.front.reload_by_signal(&mut self.shell);
@@ -86,8 +87,12 @@ impl Manager {
                 }
                 None => {}
             },
-            _ if self.shell.ready(event) => self.front.something_has_happened(),
-            _ => self.front.ready(event, &mut self.shell),
+            Some(Source::Shell(source)) => {
+                self.shell.ready(source);
+                self.front.something_has_happened();
+            }
+            Some(Source::Front(source)) => self.front.ready(source, event, &mut self.shell),
+            None => {}
         }
     }
 
@@ -97,8 +102,9 @@ impl Manager {
             self.shell.feed(Event::Timer);
         }
         for due in self.shell.wakeups().take_due(now) {
-            if !self.shell.due(due) {
-                self.front.due(due, &mut self.shell);
+            match due {
+                Due::Shell(due) => self.shell.due(due),
+                Due::Front(due) => self.front.due(due, &mut self.shell),
             }
             self.front.deliver(&mut self.shell);
         }

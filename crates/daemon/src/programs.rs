@@ -10,7 +10,7 @@ use numaestro_engine::Class;
 use numaestro_host::PidFd;
 
 use crate::decision::obligations::{Allocation, Wants};
-use crate::people::peer::LivePeer;
+use crate::identity::peer::LivePeer;
 
 /// Whom an application belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,10 +5,9 @@
 pub mod adoptable;
 pub mod bandwidth;
 pub mod beginners;
-pub mod containers;
 pub mod demand;
 pub mod foreign;
-pub mod jobs;
+pub mod given;
 pub mod machine;
 pub mod phases;
 pub mod quota;

@@ -15,7 +15,7 @@ use numaestro_host::{HostError, monotonic_ns};
 use tracing::{debug, warn};
 
 use crate::config::Config;
-use crate::wakeups::{Due, Wakeups, token};
+use crate::wakeups::{FrontDue, FrontSource, Wakeups};
 
 /// The line of status follows changes after this time.
 const STATUS_DELAY_NS: u64 = 1_000_000_000;
@@ -90,8 +90,8 @@ impl Sockets {
 
     /// A connection that waits wakes the manager.
     pub(crate) fn watch(&self, wakeups: &Wakeups) -> Result<(), HostError> {
-        let attach = wakeups.watch(&self.attach, token::ATTACH, Interest::Read);
-        let control = wakeups.watch(&self.control, token::CONTROL, Interest::Read);
+        let attach = wakeups.watch(&self.attach, FrontSource::Attach, Interest::Read);
+        let control = wakeups.watch(&self.control, FrontSource::Control, Interest::Read);
         attach.and(control)
     }
 
@@ -140,14 +140,14 @@ impl Service {
     pub(crate) fn show_life(&mut self, wakeups: &mut Wakeups) {
         if let Some(after) = self.alive_ns {
             self.tell("WATCHDOG=1");
-            wakeups.set(Due::Life, monotonic_ns() + after);
+            wakeups.set(FrontDue::Life, monotonic_ns() + after);
         }
     }
 
     /// Something has changed that the line of status may say.
     pub(crate) fn changed(&self, wakeups: &mut Wakeups) {
         if self.notifier.is_some() {
-            wakeups.set_if_unset(Due::Line, monotonic_ns() + STATUS_DELAY_NS);
+            wakeups.set_if_unset(FrontDue::Line, monotonic_ns() + STATUS_DELAY_NS);
         }
     }
 

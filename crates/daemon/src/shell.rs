@@ -9,6 +9,8 @@ mod actions;
 mod actuators;
 mod applications;
 mod attachment;
+mod folding;
+mod libraries;
 mod observation;
 mod picture;
 mod renewal;
@@ -34,12 +36,12 @@ use crate::decision::recording::{Recording, Wanted};
 use crate::decision::witness::Witness;
 use crate::hands::cpusets::Cpusets;
 use crate::hands::pages::Looked;
-use crate::people::peer::LivePeer;
+use crate::identity::peer::LivePeer;
 use crate::programs::{App, Programs};
 use crate::senses::bandwidth;
 use crate::senses::machine::Site;
 use crate::senses::quota::Allowed;
-use crate::wakeups::{Due, Wakeups};
+use crate::wakeups::{ShellDue, Wakeups};
 use actuators::Actuators;
 use sensors::Sensors;
 
@@ -64,6 +66,14 @@ pub(crate) struct Outcome {
     pub(crate) recording_ended: Option<String>,
 }
 
+/// The engine refuses something, and has changed nothing.
+#[derive(Debug)]
+struct Refused {
+    /// The application that it is about; `None`: none.
+    app: Option<u64>,
+    reason: String,
+}
+
 /// See the file's header.
 pub(crate) struct Shell {
     config: Rc<Config>,
@@ -76,9 +86,6 @@ pub(crate) struct Shell {
     actuators: Actuators,
     wakeups: Wakeups,
     outcome: Outcome,
-    /// Refusals by the engine so far, and the reason of the latest.
-    refusals: u64,
-    refusal: String,
     /// No policy works: the manager has to end.
     failed: bool,
 }
@@ -108,8 +115,6 @@ impl Shell {
             actuators,
             wakeups,
             outcome: Outcome::default(),
-            refusals: 0,
-            refusal: String::new(),
             failed: false,
         })
     }
@@ -162,12 +167,7 @@ impl Shell {
 
     /// Refusals by the engine so far.
     pub(crate) fn refusals(&self) -> u64 {
-        self.refusals
-    }
-
-    /// The reason of the engine's latest refusal.
-    pub(crate) fn refusal(&self) -> &str {
-        &self.refusal
+        self.engine.refusals()
     }
 
     pub(crate) fn take_outcome(&mut self) -> Outcome {
@@ -176,13 +176,10 @@ impl Shell {
 
     /// Another policy; `Err`: the engine's reason, and a hint where there is one.
     pub(crate) fn set_policy(&mut self, policy: String) -> Result<(), (String, Option<String>)> {
-        let before = self.refusals;
-        self.feed(Event::Policy { policy });
-        if self.refusals == before {
-            return Ok(());
-        }
-        let hint = self.actuators.stops.works().err();
-        Err((self.refusal.clone(), hint.map(|detail| format!("programs cannot be stopped here: {detail}"))))
+        self.order(None, Event::Policy { policy }).map_err(|reason| {
+            let hint = self.actuators.stops.works().err();
+            (reason, hint.map(|detail| format!("programs cannot be stopped here: {detail}")))
+        })
     }
 
     /// What the engine has decided lately, and would decide.
@@ -223,6 +220,13 @@ impl Shell {
         self.settle();
     }
 
+    /// The same; `Err`: the engine has refused it, and why. `app`: the application in question.
+    fn order(&mut self, app: Option<u64>, event: Event) -> Result<(), String> {
+        self.tell([event]);
+        let refused = self.settle().into_iter().find(|refused| refused.app == app);
+        refused.map_or(Ok(()), |refused| Err(refused.reason))
+    }
+
     /// The engine is going to hear of these events.
     fn tell(&mut self, events: impl IntoIterator<Item = Event>) {
         for event in events {
@@ -237,9 +241,9 @@ impl Shell {
         self.course.observe(now, what)
     }
 
-    /// Tells the engine every event that waits, and has done what it says.
-    fn settle(&mut self) {
-        let mut actions = Vec::new();
+    /// Tells the engine every event that waits, and has done what it says. Gives what it refused.
+    fn settle(&mut self) -> Vec<Refused> {
+        let (mut actions, mut refused) = (Vec::new(), Vec::new());
         loop {
             match self.course.next(monotonic_ns(), self.engine.measures_until()) {
                 Some(Next::Measure) => {
@@ -248,7 +252,7 @@ impl Shell {
                 }
                 Some(Next::Step { at, event }) => {
                     self.decide(at, &event, &mut actions);
-                    self.carry_out_all(&mut actions);
+                    self.carry_out_all(&mut actions, &mut refused);
                 }
                 None => break,
             }
@@ -257,10 +261,11 @@ impl Shell {
             }
         }
         if let Some(at) = self.actuators.trees.pins_due_ns() {
-            self.wakeups.set_earlier(Due::Pins, at);
+            self.wakeups.set_earlier(ShellDue::Pins, at);
         }
         self.actuators.trees.watch_beginners(&mut self.wakeups);
         self.tend_recording();
+        refused
     }
 
     /// Begins a recording, or ends it.

@@ -16,7 +16,7 @@ use numaestro_host::signals::{BlockedSignals, Signal};
 use numaestro_host::socket::{self, Sort};
 
 use crate::Config;
-use crate::hands::guard;
+use crate::guard;
 use crate::manager::Manager;
 use crate::people::front::Ending;
 use crate::state::LOG_FILE;

@@ -20,9 +20,9 @@ use crate::hands::jobserver::SavedJobserver;
 use crate::hands::masks::SavedMasks;
 use crate::hands::notes::{NOTES_FILE, Notes};
 use crate::hands::whole::Owed;
-use crate::senses::jobs::{JobId, SavedStep, Terms};
+use crate::identity::jobs::{JobId, SavedStep, Terms};
 use crate::service;
-use crate::wakeups::{Wakeups, token};
+use crate::wakeups::{FrontSource, Wakeups};
 
 /// Its name in the runtime directory.
 pub(crate) const STATE_FILE: &str = "state.json";
@@ -209,7 +209,7 @@ impl Directory {
             [self.dir.path().to_owned(), self.dir.file(LOCK), self.dir.attach_socket(), self.dir.control_socket()];
         let watched = Watch::of_removals().and_then(|mut watch| {
             watch.set(files.iter().map(PathBuf::as_path));
-            wakeups.watch(&watch, token::PLACE, Interest::Read).map(|()| watch)
+            wakeups.watch(&watch, FrontSource::Place, Interest::Read).map(|()| watch)
         });
         match watched {
             Ok(watch) => self.removals = Some(watch),

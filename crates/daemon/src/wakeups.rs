@@ -1,8 +1,8 @@
 //! Everything that wakes the manager: descriptors that become ready, and times that come. The
 //! manager has one epoll instance and one kernel timer, and sleeps until the earliest of both.
 //!
-//! A component says here what it watches, by a token or a [`Due`]; the manager's loop passes the
-//! events back to it.
+//! A component says here what it watches, by a [`Source`] or a [`Due`]. Both say whether the shell
+//! or the front looks after it, so that the loop passes each event to one of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::AsFd;
@@ -10,35 +10,126 @@ use std::os::fd::AsFd;
 use numaestro_host::HostError;
 use numaestro_host::poll::{Interest, Poller, Ready, Timer};
 
-/// The meaning of a poller's token: the upper bits; the lower ones are a number.
-pub(crate) mod token {
-    pub(crate) const ATTACH: u64 = 1;
-    pub(crate) const CONTROL: u64 = 2;
-    pub(crate) const TIMER: u64 = 3;
-    pub(crate) const SIGNAL: u64 = 4;
-    pub(crate) const PRESSURE: u64 = 5;
-    pub(crate) const FOREIGN: u64 = 6;
-    pub(crate) const EXECS: u64 = 7;
-    pub(crate) const PROCESSORS: u64 = 8;
-    pub(crate) const FILES: u64 = 9;
-    pub(crate) const PAGES: u64 = 10;
-    pub(crate) const PLACE: u64 = 11;
-    pub(crate) const ANSWERS: u64 = 12;
-    /// The parent of a step of a job; plus its process id.
-    pub(crate) const STEP: u64 = 1 << 59;
-    /// The jobserver of a build; plus the number of the application.
-    pub(crate) const JOBSERVER: u64 = 1 << 60;
-    /// The metrics page; plus the number of the scraper.
-    pub(crate) const METRICS: u64 = 1 << 61;
-    /// Plus the number of the connection.
-    pub(crate) const CONNECTION: u64 = 1 << 62;
-    /// Plus the number of the application.
-    pub(crate) const PROCESS: u64 = 1 << 63;
+/// Whose descriptor is ready.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// The timer of all times.
+    Timer,
+    /// Signals that end the manager, or have it read its settings again.
+    Signal,
+    Shell(ShellSource),
+    Front(FrontSource),
 }
 
-/// A task that is due.
+/// Descriptors that the shell looks after.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ShellSource {
+    /// Programs wait for processors.
+    Pressure,
+    /// The heaviest of the programs that are not managed.
+    Foreign,
+    /// Notices of processors that come and go.
+    Processors,
+    /// Files of cgroups that were written.
+    Files,
+    /// Reports of the mover of pages.
+    Pages,
+    /// The jobserver of this application.
+    Jobserver(u64),
+    /// The end of this application's process.
+    Process(u64),
+}
+
+/// Descriptors that the front looks after.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FrontSource {
+    /// Programs that connect.
+    Attach,
+    /// People that connect.
+    Control,
+    /// Notices of executed programs.
+    Execs,
+    /// The manager's directory.
+    Place,
+    /// Answers that a thread has made.
+    Answers,
+    /// The parent of this step of a job.
+    Step(u64),
+    /// A scraper of the metrics page; 0: one that connects.
+    Metrics(u64),
+    /// This connection.
+    Connection(u64),
+}
+
+/// The lower bits of a token are a number, the upper ones the kind of its source.
+const NUMBER_BITS: u32 = 56;
+
+impl Source {
+    /// As the poller keeps it.
+    fn token(self) -> u64 {
+        let (kind, number) = match self {
+            Self::Timer => (1, 0),
+            Self::Signal => (2, 0),
+            Self::Shell(ShellSource::Pressure) => (3, 0),
+            Self::Shell(ShellSource::Foreign) => (4, 0),
+            Self::Shell(ShellSource::Processors) => (5, 0),
+            Self::Shell(ShellSource::Files) => (6, 0),
+            Self::Shell(ShellSource::Pages) => (7, 0),
+            Self::Shell(ShellSource::Jobserver(app)) => (8, app),
+            Self::Shell(ShellSource::Process(app)) => (9, app),
+            Self::Front(FrontSource::Attach) => (10, 0),
+            Self::Front(FrontSource::Control) => (11, 0),
+            Self::Front(FrontSource::Execs) => (12, 0),
+            Self::Front(FrontSource::Place) => (13, 0),
+            Self::Front(FrontSource::Answers) => (14, 0),
+            Self::Front(FrontSource::Step(step)) => (15, step),
+            Self::Front(FrontSource::Metrics(scraper)) => (16, scraper),
+            Self::Front(FrontSource::Connection(connection)) => (17, connection),
+        };
+        kind << NUMBER_BITS | number
+    }
+
+    /// The source of a token; `None`: no source of ours has it.
+    pub(crate) fn of(ready: &Ready) -> Option<Self> {
+        let number = ready.token & ((1 << NUMBER_BITS) - 1);
+        Some(match ready.token >> NUMBER_BITS {
+            1 => Self::Timer,
+            2 => Self::Signal,
+            3 => Self::Shell(ShellSource::Pressure),
+            4 => Self::Shell(ShellSource::Foreign),
+            5 => Self::Shell(ShellSource::Processors),
+            6 => Self::Shell(ShellSource::Files),
+            7 => Self::Shell(ShellSource::Pages),
+            8 => Self::Shell(ShellSource::Jobserver(number)),
+            9 => Self::Shell(ShellSource::Process(number)),
+            10 => Self::Front(FrontSource::Attach),
+            11 => Self::Front(FrontSource::Control),
+            12 => Self::Front(FrontSource::Execs),
+            13 => Self::Front(FrontSource::Place),
+            14 => Self::Front(FrontSource::Answers),
+            15 => Self::Front(FrontSource::Step(number)),
+            16 => Self::Front(FrontSource::Metrics(number)),
+            17 => Self::Front(FrontSource::Connection(number)),
+            _ => return None,
+        })
+    }
+}
+
+impl From<ShellSource> for Source {
+    fn from(source: ShellSource) -> Self {
+        Self::Shell(source)
+    }
+}
+
+impl From<FrontSource> for Source {
+    fn from(source: FrontSource) -> Self {
+        Self::Front(source)
+    }
+}
+
+/// A task of the shell that is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Due {
+pub(crate) enum ShellDue {
     /// A look how many processors a program without a page can use.
     Demand(u64),
     /// A look for lost tokens of a build's jobserver.
@@ -47,6 +138,27 @@ pub(crate) enum Due {
     Phases,
     /// A look whether load that is not managed is there.
     Foreign,
+    /// The stopper hears that the manager lives.
+    Lease,
+    /// Programs that could not be stopped are tried again.
+    Unstoppable,
+    /// A program is moved into its cpuset.
+    Cpuset(u64),
+    /// Groups that still had processes are removed.
+    Sweep,
+    /// A look whether memory that programs are bound to is nearly full.
+    Nodes,
+    /// Processes that have outlived their application are given their affinity back.
+    Strays,
+    /// A look at programs that have just begun.
+    Beginners,
+    /// A look at masks that are pins, or may be.
+    Pins,
+}
+
+/// A task of the front that is due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum FrontDue {
     /// A status for connections that watch.
     Watch,
     /// The state file.
@@ -59,34 +171,37 @@ pub(crate) enum Due {
     Line,
     /// Slow readers of the metrics page are cut off.
     Metrics,
-    /// The stopper hears that the manager lives.
-    Lease,
-    /// Programs that could not be stopped are tried again.
-    Unstoppable,
-    /// A program is moved into its cpuset.
-    Cpuset(u64),
-    /// Groups that still had processes are removed.
-    Sweep,
-    /// A look whether memory that programs are bound to is nearly full.
-    Nodes,
     /// Notices of executed programs have gathered.
     Execs,
     /// Programs that may have to be adopted are looked at.
     Candidates,
     /// All processes are looked through for such programs.
     Scan,
-    /// Processes that have outlived their application are given their affinity back.
-    Strays,
-    /// A look at programs that have just begun.
-    Beginners,
-    /// A look at masks that are pins, or may be.
-    Pins,
     /// Connections can perhaps be accepted again.
     Accept,
     /// A look whether the manager's directory and sockets are still there.
     Place,
     /// Refusals that were not logged are counted in a line.
     Refusals,
+}
+
+/// A task that is due, and whose it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Due {
+    Shell(ShellDue),
+    Front(FrontDue),
+}
+
+impl From<ShellDue> for Due {
+    fn from(due: ShellDue) -> Self {
+        Self::Shell(due)
+    }
+}
+
+impl From<FrontDue> for Due {
+    fn from(due: FrontDue) -> Self {
+        Self::Front(due)
+    }
 }
 
 /// See the file's header.
@@ -103,7 +218,7 @@ pub(crate) struct Wakeups {
 impl Wakeups {
     pub(crate) fn new() -> Result<Self, HostError> {
         let (poller, timer) = (Poller::new()?, Timer::new()?);
-        poller.add(timer.as_fd(), token::TIMER, Interest::Read)?;
+        poller.add(timer.as_fd(), Source::Timer.token(), Interest::Read)?;
         Ok(Self { poller, timer, order: BTreeSet::new(), times: BTreeMap::new() })
     }
 
@@ -129,12 +244,17 @@ impl Wakeups {
         std::iter::from_fn(|| self.pop(now_ns)).collect()
     }
 
-    pub(crate) fn watch(&self, source: &impl AsFd, token: u64, interest: Interest) -> Result<(), HostError> {
-        self.poller.add(source.as_fd(), token, interest)
+    pub(crate) fn watch(&self, fd: &impl AsFd, source: impl Into<Source>, interest: Interest) -> Result<(), HostError> {
+        self.poller.add(fd.as_fd(), source.into().token(), interest)
     }
 
-    pub(crate) fn change(&self, source: &impl AsFd, token: u64, interest: Interest) -> Result<(), HostError> {
-        self.poller.change(source.as_fd(), token, interest)
+    pub(crate) fn change(
+        &self,
+        fd: &impl AsFd,
+        source: impl Into<Source>,
+        interest: Interest,
+    ) -> Result<(), HostError> {
+        self.poller.change(fd.as_fd(), source.into().token(), interest)
     }
 
     /// Not watched any more; one that was not is no error.
@@ -143,28 +263,32 @@ impl Wakeups {
     }
 
     /// Sets the time of a task, or moves it.
-    pub(crate) fn set(&mut self, due: Due, at_ns: u64) {
+    pub(crate) fn set(&mut self, due: impl Into<Due>, at_ns: u64) {
+        let due = due.into();
         self.clear(due);
         self.order.insert((at_ns, due));
         self.times.insert(due, at_ns);
     }
 
     /// Sets, unless it is set already.
-    pub(crate) fn set_if_unset(&mut self, due: Due, at_ns: u64) {
+    pub(crate) fn set_if_unset(&mut self, due: impl Into<Due>, at_ns: u64) {
+        let due = due.into();
         if !self.times.contains_key(&due) {
             self.set(due, at_ns);
         }
     }
 
     /// Sets, or moves to an earlier time.
-    pub(crate) fn set_earlier(&mut self, due: Due, at_ns: u64) {
+    pub(crate) fn set_earlier(&mut self, due: impl Into<Due>, at_ns: u64) {
+        let due = due.into();
         if self.times.get(&due).is_none_or(|&present| at_ns < present) {
             self.set(due, at_ns);
         }
     }
 
     /// Not due any more.
-    pub(crate) fn clear(&mut self, due: Due) {
+    pub(crate) fn clear(&mut self, due: impl Into<Due>) {
+        let due = due.into();
         if let Some(at_ns) = self.times.remove(&due) {
             self.order.remove(&(at_ns, due));
         }
@@ -193,16 +317,46 @@ mod tests {
     #[test]
     fn each_thing_once_and_in_order() {
         let mut timers = Wakeups::new().unwrap();
-        timers.set(Due::Watch, 30);
-        timers.set(Due::Phases, 20);
-        timers.set(Due::Watch, 10);
-        timers.set_if_unset(Due::Phases, 5);
-        timers.set_earlier(Due::Phases, 25);
+        timers.set(FrontDue::Watch, 30);
+        timers.set(ShellDue::Phases, 20);
+        timers.set(FrontDue::Watch, 10);
+        timers.set_if_unset(ShellDue::Phases, 5);
+        timers.set_earlier(ShellDue::Phases, 25);
         assert_eq!(timers.next(), Some(10));
         assert_eq!(timers.pop(9), None);
-        assert_eq!(timers.pop(100), Some(Due::Watch));
-        assert_eq!(timers.pop(100), Some(Due::Phases));
+        assert_eq!(timers.pop(100), Some(FrontDue::Watch.into()));
+        assert_eq!(timers.pop(100), Some(ShellDue::Phases.into()));
         assert_eq!(timers.pop(100), None);
         assert_eq!(timers.next(), None);
+    }
+
+    #[test]
+    fn every_source_is_found_again() {
+        let shell = [
+            ShellSource::Pressure,
+            ShellSource::Foreign,
+            ShellSource::Processors,
+            ShellSource::Files,
+            ShellSource::Pages,
+            ShellSource::Jobserver(7),
+            ShellSource::Process(8),
+        ];
+        let front = [
+            FrontSource::Attach,
+            FrontSource::Control,
+            FrontSource::Execs,
+            FrontSource::Place,
+            FrontSource::Answers,
+            FrontSource::Step(9),
+            FrontSource::Metrics(0),
+            FrontSource::Connection(10),
+        ];
+        let all =
+            shell.map(Source::from).into_iter().chain(front.map(Source::from)).chain([Source::Timer, Source::Signal]);
+        for source in all {
+            let ready = Ready { token: source.token(), readable: true, writable: false, priority: false };
+            assert_eq!(Source::of(&ready), Some(source));
+        }
+        assert_eq!(Source::of(&Ready { token: 0, readable: true, writable: false, priority: false }), None);
     }
 }

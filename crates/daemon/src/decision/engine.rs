@@ -17,10 +17,10 @@ use numaestro_policy::AppId;
 use numaestro_topology::{CpuSet, Machine};
 
 use crate::config::Config;
+use crate::decision::histogram::Histogram;
 use crate::decision::history::History;
 use crate::decision::recording::{Recording, Wanted};
 use crate::decision::witness::{Witness, message_of};
-use crate::people::metrics::Histogram;
 use crate::senses::bandwidth;
 
 /// The policy that takes over when another one has failed.
@@ -110,6 +110,8 @@ pub(crate) struct ContainedEngine {
     events: u64,
     /// Events that this engine has heard.
     events_of_engine: u64,
+    /// Refusals so far, of all engines.
+    refusals: u64,
     times: StepTimes,
 }
 
@@ -155,6 +157,7 @@ impl ContainedEngine {
             arriving: None,
             events: 0,
             events_of_engine: 0,
+            refusals: 0,
             times: StepTimes::default(),
         };
         contained.begin_journal(machine);
@@ -268,6 +271,7 @@ impl ContainedEngine {
         (self.events, self.events_of_engine) = (self.events + 1, self.events_of_engine + 1);
         if outcome.is_ok() {
             self.times.all.count(taken);
+            self.refusals += actions.iter().filter(|action| matches!(action, Action::Refuse { .. })).count() as u64;
             self.remember(now, event, actions);
         }
         outcome.map_err(|cause| Failed { message: message_of(cause.as_ref()) })
@@ -289,6 +293,11 @@ impl ContainedEngine {
         if self.history.is_full() {
             self.history.turn_over(now, self.engine.snapshot());
         }
+    }
+
+    /// Refusals so far.
+    pub(crate) fn refusals(&self) -> u64 {
+        self.refusals
     }
 
     /// A copy that answers questions.

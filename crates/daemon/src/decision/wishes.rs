@@ -5,7 +5,7 @@
 
 use numaestro_abi::control::{Class, Most, NewWishes, Options, RefusalKind};
 
-use crate::people::rights::Refusal;
+use crate::identity::rights::Refusal;
 
 /// Largest weight, thousandths.
 const WEIGHT_MILLI_MAX: u32 = 1_000_000;

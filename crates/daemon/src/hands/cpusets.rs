@@ -22,7 +22,7 @@ use numaestro_topology::{CpuSet, Machine};
 use tracing::{info, warn};
 
 use crate::config::{Cgroups, Config};
-use crate::wakeups::{Due, Wakeups};
+use crate::wakeups::{ShellDue, Wakeups};
 use confined::{Confined, gather};
 
 /// From a program's arrival, or its answer from the queue, until it is moved into its group.
@@ -122,7 +122,7 @@ impl Cpusets {
     /// A program has arrived, or may start now: it is moved into its group in a moment.
     pub(crate) fn arrived(&self, app: u64, wakeups: &mut Wakeups) {
         if self.subtree.is_some() && !self.has(app) {
-            wakeups.set_if_unset(Due::Cpuset(app), monotonic_ns() + SETTLE_NS);
+            wakeups.set_if_unset(ShellDue::Cpuset(app), monotonic_ns() + SETTLE_NS);
         }
     }
 
@@ -232,7 +232,7 @@ impl Cpusets {
         (is_root, ours): (&dyn Fn(u32) -> bool, Ours<'_>),
         wakeups: &mut Wakeups,
     ) {
-        wakeups.clear(Due::Cpuset(app));
+        wakeups.clear(ShellDue::Cpuset(app));
         self.stays.remove(&app);
         let Some(confined) = self.confined.remove(&app) else { return };
         for pid in confined.members().into_iter().filter(|pid| !is_root(*pid)) {
@@ -254,7 +254,7 @@ impl Cpusets {
         if !group.remove().unwrap_or(false) {
             self.emptied.push(group);
             self.sweep_ns = SWEEP_NS_MIN;
-            wakeups.set_earlier(Due::Sweep, monotonic_ns() + SWEEP_NS_MIN);
+            wakeups.set_earlier(ShellDue::Sweep, monotonic_ns() + SWEEP_NS_MIN);
         }
     }
 
@@ -263,7 +263,7 @@ impl Cpusets {
         self.emptied.retain(|group| !group.remove().unwrap_or(false));
         if !self.emptied.is_empty() {
             self.sweep_ns = (self.sweep_ns * 2).clamp(SWEEP_NS_MIN, SWEEP_NS_MAX);
-            wakeups.set(Due::Sweep, monotonic_ns() + self.sweep_ns);
+            wakeups.set(ShellDue::Sweep, monotonic_ns() + self.sweep_ns);
         }
     }
 
@@ -326,9 +326,9 @@ impl Cpusets {
             confined.bind(*app, nodes);
         }
         if anybody {
-            wakeups.set(Due::Nodes, monotonic_ns() + LOOK_NS);
+            wakeups.set(ShellDue::Nodes, monotonic_ns() + LOOK_NS);
         } else {
-            wakeups.clear(Due::Nodes);
+            wakeups.clear(ShellDue::Nodes);
         }
     }
 

@@ -19,7 +19,7 @@ use numaestro_host::{HostError, monotonic_ns};
 use serde::{Deserialize, Serialize};
 use tracing::{info, warn};
 
-use crate::wakeups::{Due, Wakeups, token};
+use crate::wakeups::{ShellDue, ShellSource, Wakeups};
 use tokens::{Account, Change, tokens_for};
 
 /// From one look for lost tokens to the next, while jobs hold some.
@@ -132,7 +132,7 @@ impl Jobservers {
 
     /// An application has gone.
     pub(crate) fn forget(&mut self, app: u64, wakeups: &mut Wakeups) {
-        wakeups.clear(Due::Jobs(app));
+        wakeups.clear(ShellDue::Jobs(app));
         if let Some(server) = self.by_app.remove(&app).filter(|server| server.watched) {
             wakeups.forget(&server.pipe);
         }
@@ -167,7 +167,7 @@ impl Jobserver {
         if self.account.given() > 0 || self.clients > 1 {
             let quiet = self.pipe.free() >= self.account.given();
             let next = monotonic_ns() + if quiet { LOOK_QUIET_NS } else { LOOK_NS };
-            wakeups.set_if_unset(Due::Jobs(app), next);
+            wakeups.set_if_unset(ShellDue::Jobs(app), next);
         }
     }
 
@@ -178,7 +178,7 @@ impl Jobserver {
             return;
         }
         if wanted {
-            self.watched = wakeups.watch(&self.pipe, token::JOBSERVER + app, Interest::Read).is_ok();
+            self.watched = wakeups.watch(&self.pipe, ShellSource::Jobserver(app), Interest::Read).is_ok();
         } else {
             wakeups.forget(&self.pipe);
             self.watched = false;

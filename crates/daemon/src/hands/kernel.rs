@@ -7,7 +7,7 @@ use numaestro_host::affinity::{self, Moved, Ours};
 use numaestro_host::{HostError, procfs};
 use numaestro_topology::CpuSet;
 
-use crate::hands::given;
+use crate::senses::given;
 
 /// Reads processes and their masks, and sets these.
 pub(crate) trait Kernel: std::fmt::Debug {

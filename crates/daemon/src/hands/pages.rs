@@ -22,7 +22,7 @@ use numaestro_topology::{Machine, NumaNode, NumaNodeId, PuSet};
 use tracing::{info, warn};
 
 use crate::senses::machine::{node_of_os, os_of};
-use crate::wakeups::{Wakeups, token};
+use crate::wakeups::{ShellSource, Wakeups};
 use course::{Aim, Distances, Sample, Verdict};
 use mover::{Mover, Report};
 use orders::Order;
@@ -206,7 +206,7 @@ impl Pages {
         if self.mover.is_none() && !self.failed {
             let started = Mover::start(self.rate, places_of(machine));
             let watched = started.and_then(|mover| {
-                wakeups.watch(mover.wake(), token::PAGES, Interest::Read)?;
+                wakeups.watch(mover.wake(), ShellSource::Pages, Interest::Read)?;
                 Ok(mover)
             });
             self.mover = watched.inspect_err(|cause| warn!("pages stay where they are: {cause:#}")).ok();

@@ -12,7 +12,7 @@ use numaestro_host::{monotonic_ns, procfs};
 use numaestro_policy::AppId;
 use tracing::{info, warn};
 
-use crate::wakeups::{Due, Wakeups};
+use crate::wakeups::{ShellDue, Wakeups};
 
 /// Time between two signs of life to the stopper, while something is stopped.
 const RENEW_NS: u64 = stop::LEASE_NS / 2;
@@ -140,10 +140,10 @@ impl Stops {
     pub(crate) fn watch(&self, preemption: bool, wakeups: &mut Wakeups) {
         let now = monotonic_ns();
         if self.turns.values().any(|turn| *turn == Turn::Stopped) {
-            wakeups.set_if_unset(Due::Lease, now + RENEW_NS);
+            wakeups.set_if_unset(ShellDue::Lease, now + RENEW_NS);
         }
         if preemption && self.turns.values().any(|turn| *turn != Turn::Stopped) {
-            wakeups.set_if_unset(Due::Unstoppable, now + RETRY_NS);
+            wakeups.set_if_unset(ShellDue::Unstoppable, now + RETRY_NS);
         }
     }
 

@@ -1,6 +1,6 @@
 //! The actuator of affinity: it keeps the process trees of applications on their processors, and
-//! gives every affinity back when an application is let go or has ended. Pins ([`crate::hands::masks`])
-//! stay as they are, and bound the application if all of it is pinned.
+//! gives every affinity back when an application is let go or has ended. Pins
+//! ([`crate::hands::masks`]) stay as they are, and bound the application if all of it is pinned.
 //!
 //! It remembers the processes of each tree, because a process whose parent ends leaves the tree and
 //! is still ours.

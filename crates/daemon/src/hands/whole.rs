@@ -174,8 +174,8 @@ mod tests {
     use std::process::{Child, Command};
 
     use super::*;
-    use crate::hands::given::{ATTACH, CPUS_ALL, given_by_user};
     use crate::hands::kernel::Linux;
+    use crate::senses::given::{ATTACH, CPUS_ALL, given_by_user};
     use numaestro_host::affinity;
     use std::path::Path;
     use std::rc::Rc;

@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use numaestro_host::poll::Wake;
 use numaestro_host::{HostError, thread_time_ns};
 
-use crate::people::payer::Payer;
+use crate::identity::payer::Payer;
 
 /// Orders and answers that wait, each. More are made where they are ordered.
 const WAITING_MOST: usize = 4096;

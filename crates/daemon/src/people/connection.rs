@@ -18,12 +18,12 @@ use numaestro_host::poll::Interest;
 use numaestro_host::socket::{self, Sort, Spare};
 use numaestro_host::{HostError, monotonic_ns};
 
-use crate::people::payer::Payer;
-use crate::people::peer::Evidence;
-use crate::people::rights::{Rights, Who};
+use crate::identity::payer::Payer;
+use crate::identity::peer::Evidence;
+use crate::identity::rights::{Rights, Who};
 use crate::people::sparing::Sparing;
 use crate::service::Sockets;
-use crate::wakeups::{Wakeups, token};
+use crate::wakeups::{FrontSource, Wakeups};
 
 use requests::Requests;
 pub(crate) use requests::Turn;
@@ -145,7 +145,7 @@ impl Connections {
             && !connection.output.is_empty()
         {
             connection.rests = Rests::Polled(Interest::Write);
-            let _ = wakeups.change(&connection.fd, token::CONNECTION + number, Interest::Write);
+            let _ = wakeups.change(&connection.fd, FrontSource::Connection(number), Interest::Write);
         }
     }
 

@@ -36,17 +36,17 @@ pub(crate) use place::Ending;
 use crate::config::Config;
 use crate::hands::notes::Notes;
 use crate::hands::released::Released;
+use crate::identity::payer::Payer;
+use crate::identity::rights::{Refusal, Rights, Who};
+use crate::identity::users::Users;
 use crate::people::connection::Connections;
 use crate::people::metrics::Endpoint;
-use crate::people::payer::Payer;
-use crate::people::rights::{Refusal, Rights, Who};
 use crate::people::sparing::{self, Line};
-use crate::people::users::Users;
 use crate::senses::rules::Rules;
 use crate::service::{Service, Sockets};
 use crate::shell::Shell;
 use crate::state::Directory;
-use crate::wakeups::{Due, token};
+use crate::wakeups::{FrontDue, FrontSource};
 
 /// Watchers get at most twenty pictures a second.
 const WATCH_DELAY_NS: u64 = 50_000_000;
@@ -143,55 +143,42 @@ impl Front {
     }
 
     /// A time has come.
-    pub(crate) fn due(&mut self, due: Due, shell: &mut Shell) {
+    pub(crate) fn due(&mut self, due: FrontDue, shell: &mut Shell) {
         match due {
-            Due::Watch => self.connections.show_watchers(shell.wakeups()),
-            Due::Refusals => self.log_left_out(),
-            Due::Save => {
+            FrontDue::Watch => self.connections.show_watchers(shell.wakeups()),
+            FrontDue::Refusals => self.log_left_out(),
+            FrontDue::Save => {
                 self.save(shell);
                 if !self.jobs.are_none() {
-                    shell.wakeups().set(Due::Save, monotonic_ns() + SAVE_JOBS_NS);
+                    shell.wakeups().set(FrontDue::Save, monotonic_ns() + SAVE_JOBS_NS);
                 }
             }
-            Due::Idle => self.end_if_idle(shell),
-            Due::Life => self.service.show_life(shell.wakeups()),
-            Due::Line => self.service.tell_line(shell.status_line()),
-            Due::Metrics => self.metrics.end_slow_scrapers(shell.wakeups()),
-            Due::Accept => self.connections.resume(shell.wakeups()),
-            Due::Place => self.look_at_place(shell),
-            Due::Execs | Due::Candidates | Due::Scan => self.look_for_programs(due, shell),
-            Due::Demand(_)
-            | Due::Jobs(_)
-            | Due::Phases
-            | Due::Foreign
-            | Due::Lease
-            | Due::Unstoppable
-            | Due::Cpuset(_)
-            | Due::Sweep
-            | Due::Nodes
-            | Due::Beginners
-            | Due::Pins
-            | Due::Strays => {}
+            FrontDue::Idle => self.end_if_idle(shell),
+            FrontDue::Life => self.service.show_life(shell.wakeups()),
+            FrontDue::Line => self.service.tell_line(shell.picture().status_line()),
+            FrontDue::Metrics => self.metrics.end_slow_scrapers(shell.wakeups()),
+            FrontDue::Accept => self.connections.resume(shell.wakeups()),
+            FrontDue::Place => self.look_at_place(shell),
+            FrontDue::Execs => self.take_execs(shell),
+            FrontDue::Scan => self.scan_processes(shell),
+            FrontDue::Candidates => self.look_at_candidates(shell),
         }
     }
 
     /// A descriptor is ready.
-    pub(crate) fn ready(&mut self, event: Ready, shell: &mut Shell) {
-        match event.token {
-            token::ATTACH => self.accept(Sort::Packets, shell),
-            token::CONTROL => self.accept(Sort::Stream, shell),
-            step if (token::STEP..token::JOBSERVER).contains(&step) => {
+    pub(crate) fn ready(&mut self, source: FrontSource, event: Ready, shell: &mut Shell) {
+        match source {
+            FrontSource::Attach => self.accept(Sort::Packets, shell),
+            FrontSource::Control => self.accept(Sort::Stream, shell),
+            FrontSource::Step(step) => {
                 self.questions.forget();
-                self.step_ended(step - token::STEP, shell);
+                self.step_ended(step, shell);
             }
-            token::PLACE => self.place_has_changed(shell),
-            token::ANSWERS => self.take_answers(shell),
-            token::EXECS => self.rules.execs_waiting(shell.wakeups()),
-            scraper if (token::METRICS..token::CONNECTION).contains(&scraper) => self.serve_metrics(event, shell),
-            connection if connection >= token::CONNECTION => {
-                self.connections.ready(connection - token::CONNECTION, event, shell.wakeups());
-            }
-            _ => {}
+            FrontSource::Place => self.place_has_changed(shell),
+            FrontSource::Answers => self.take_answers(shell),
+            FrontSource::Execs => self.rules.execs_waiting(shell.wakeups()),
+            FrontSource::Metrics(scraper) => self.serve_metrics(scraper, shell),
+            FrontSource::Connection(connection) => self.connections.ready(connection, event, shell.wakeups()),
         }
     }
 
@@ -199,7 +186,7 @@ impl Front {
     fn log_refusal(&mut self, payer: Payer, who: Who, refusal: &Refusal, shell: &mut Shell) {
         let line = self.connections.log().line(payer);
         if line == Line::First {
-            shell.wakeups().set(Due::Refusals, monotonic_ns() + sparing::PERIOD_NS);
+            shell.wakeups().set(FrontDue::Refusals, monotonic_ns() + sparing::PERIOD_NS);
         }
         if line != Line::LeftOut {
             info!(uid = who.peer.uid, pid = who.peer.pid, "refused: {}", label::line(&refusal.reason));
@@ -287,9 +274,9 @@ impl Front {
         let delay = if shell.takes_turns() { SAVE_DELAY_TURNS_NS } else { SAVE_DELAY_NS };
         let wakeups = shell.wakeups();
         self.service.changed(wakeups);
-        wakeups.set_earlier(Due::Save, now + delay);
+        wakeups.set_earlier(FrontDue::Save, now + delay);
         if self.connections.are_watching() {
-            wakeups.set_if_unset(Due::Watch, now + WATCH_DELAY_NS);
+            wakeups.set_if_unset(FrontDue::Watch, now + WATCH_DELAY_NS);
         }
     }
 
@@ -298,9 +285,9 @@ impl Front {
         let idle = shell.programs().is_empty() && self.connections.is_empty() && self.jobs.are_none();
         match self.config.idle_exit_s {
             Some(seconds) if idle => {
-                shell.wakeups().set_if_unset(Due::Idle, monotonic_ns() + u64::from(seconds) * 1_000_000_000);
+                shell.wakeups().set_if_unset(FrontDue::Idle, monotonic_ns() + u64::from(seconds) * 1_000_000_000);
             }
-            _ => shell.wakeups().clear(Due::Idle),
+            _ => shell.wakeups().clear(FrontDue::Idle),
         }
     }
 
@@ -348,7 +335,7 @@ impl Front {
     }
 
     pub(super) fn save(&mut self, shell: &mut Shell) {
-        if self.directory.save(&shell.state()) {
+        if self.directory.save(&shell.picture().state()) {
             shell.saved_all();
         }
         self.save_jobs();

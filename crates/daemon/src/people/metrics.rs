@@ -20,14 +20,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use numaestro_host::monotonic_ns;
-use numaestro_host::poll::{Interest, Ready};
+use numaestro_host::poll::Interest;
 use tracing::{info, warn};
 
 use crate::config::{Metrics as Settings, Place};
-use crate::wakeups::{Due, Wakeups, token};
+use crate::wakeups::{FrontDue, FrontSource, Wakeups};
 
 pub(crate) use figures::Figures;
-pub(crate) use format::Histogram;
 use http::{Asked, response, understand};
 
 /// Most scrapers at once.
@@ -184,22 +183,22 @@ impl Endpoint {
         }
         // Open connections end with their descriptors; the poller forgets these by itself.
         *self = Self { next: self.next, ..Self::default() };
-        wakeups.clear(Due::Metrics);
+        wakeups.clear(FrontDue::Metrics);
         let Some(place) = wanted else { return };
         match Listener::open(&place) {
             Ok(listener) => {
                 info!("metrics are at {place}");
-                self.accepting = wakeups.watch(&listener, token::METRICS, Interest::Read).is_ok();
+                self.accepting = wakeups.watch(&listener, FrontSource::Metrics(0), Interest::Read).is_ok();
                 (self.listener, self.place) = (Some(listener), Some(place));
             }
             Err(cause) => warn!("no metrics: {cause:#}"),
         }
     }
 
-    /// The poller has something to say about the endpoint or one of its scrapers. Gives a scraper
-    /// that asks for the page: [`Self::answer`] comes next.
-    pub(crate) fn ready(&mut self, event: Ready, wakeups: &mut Wakeups) -> Option<u64> {
-        match event.token - token::METRICS {
+    /// The endpoint (0) or one of its scrapers is ready. Gives a scraper that asks for the page:
+    /// [`Self::answer`] comes next.
+    pub(crate) fn ready(&mut self, scraper: u64, wakeups: &mut Wakeups) -> Option<u64> {
+        match scraper {
             0 => self.accept(wakeups),
             number => self.serve(number, wakeups),
         }
@@ -223,7 +222,7 @@ impl Endpoint {
                 Err(_) => {
                     wakeups.forget(listener);
                     self.accepting = false;
-                    wakeups.set_if_unset(Due::Metrics, monotonic_ns() + PATIENCE_NS);
+                    wakeups.set_if_unset(FrontDue::Metrics, monotonic_ns() + PATIENCE_NS);
                     break;
                 }
             }
@@ -239,13 +238,13 @@ impl Endpoint {
         }
         self.next += 1;
         let number = self.next;
-        if wakeups.watch(&stream, token::METRICS + number, Interest::Read).is_err() {
+        if wakeups.watch(&stream, FrontSource::Metrics(number), Interest::Read).is_err() {
             return None;
         }
         let until_ns = monotonic_ns() + PATIENCE_NS;
         let peer = Peer { stream, until_ns, request: Vec::new(), answer: None, body: true, ended: false };
         self.peers.insert(number, peer);
-        wakeups.set_if_unset(Due::Metrics, until_ns);
+        wakeups.set_if_unset(FrontDue::Metrics, until_ns);
         self.serve(number, wakeups)
     }
 
@@ -255,12 +254,12 @@ impl Endpoint {
         // Closing takes them out of the poller.
         self.peers.retain(|_, peer| peer.until_ns > now);
         if let Some(listener) = self.listener.as_ref().filter(|_| !self.accepting) {
-            self.accepting = wakeups.watch(listener, token::METRICS, Interest::Read).is_ok();
+            self.accepting = wakeups.watch(listener, FrontSource::Metrics(0), Interest::Read).is_ok();
         }
         let next = self.peers.values().map(|peer| peer.until_ns).min();
         let again = (!self.accepting && self.listener.is_some()).then_some(now + PATIENCE_NS);
         if let Some(at) = next.or(again) {
-            wakeups.set(Due::Metrics, at);
+            wakeups.set(FrontDue::Metrics, at);
         }
     }
 
@@ -290,7 +289,7 @@ impl Endpoint {
         if peer.write_answer() && !peer.ended {
             let writes = peer.answer.as_ref().is_some_and(|rest| !rest.is_empty());
             let interest = if writes { Interest::Write } else { Interest::Read };
-            if wakeups.change(&peer.stream, token::METRICS + number, interest).is_ok() {
+            if wakeups.change(&peer.stream, FrontSource::Metrics(number), interest).is_ok() {
                 self.peers.insert(number, peer);
             }
         }

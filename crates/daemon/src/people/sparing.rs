@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::people::payer::Payer;
+use crate::identity::payer::Payer;
 
 /// Lines of one user in a period.
 const LINES: u32 = 10;

@@ -5,7 +5,7 @@
 use numaestro_abi::control::RefusalKind;
 use numaestro_host::procfs::Stat;
 
-use crate::people::rights::Refusal;
+use crate::identity::rights::Refusal;
 
 /// The process id of init.
 const INIT: u32 = 1;

@@ -16,8 +16,8 @@ use numaestro_host::affinity::Found;
 use numaestro_host::{monotonic_ns, procfs};
 use numaestro_topology::CpuSet;
 
-use crate::hands::given::CPUS_NOW;
-use crate::wakeups::{Due, Wakeups};
+use crate::senses::given::CPUS_NOW;
+use crate::wakeups::{ShellDue, Wakeups};
 
 /// Processor time in which a program starts.
 const START_NS: u64 = 100_000_000;
@@ -55,7 +55,7 @@ impl Beginners {
     pub(crate) fn begin(&mut self, pid: u32, wakeups: &mut Wakeups) {
         let Ok(stat) = procfs::stat(pid) else { return };
         self.insert(pid, stat.start_time);
-        wakeups.set_earlier(Due::Beginners, monotonic_ns() + LOOK_NS);
+        wakeups.set_earlier(ShellDue::Beginners, monotonic_ns() + LOOK_NS);
     }
 
     /// It is not to be moved to `next` yet. `whole`: what its application may have; `put`: the set
@@ -89,7 +89,7 @@ impl Beginners {
     /// Sets the next look at programs that were found by their environment.
     pub(crate) fn watch(&mut self, wakeups: &mut Wakeups) {
         if std::mem::take(&mut self.found) {
-            wakeups.set_earlier(Due::Beginners, monotonic_ns() + LOOK_NS);
+            wakeups.set_earlier(ShellDue::Beginners, monotonic_ns() + LOOK_NS);
         }
     }
 
@@ -114,7 +114,7 @@ impl Beginners {
             starts
         });
         if !self.by_pid.is_empty() {
-            wakeups.set(Due::Beginners, now + LOOK_NS);
+            wakeups.set(ShellDue::Beginners, now + LOOK_NS);
         }
         begun
     }

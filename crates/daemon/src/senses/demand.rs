@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use numaestro_host::{monotonic_ns, procfs};
 
-use crate::wakeups::{Due, Wakeups};
+use crate::wakeups::{ShellDue, Wakeups};
 
 /// Times after a reason to look; then [`LOOK_AGAIN_NS`].
 const LOOKS_NS: [u64; 4] = [20_000_000, 80_000_000, 300_000_000, 1_200_000_000];
@@ -42,7 +42,7 @@ impl Demands {
     /// There is a reason to look: begins a row of looks.
     pub(crate) fn begin(&mut self, app: u64, wakeups: &mut Wakeups) {
         self.by_app.entry(app).or_default().looks = 0;
-        wakeups.set_earlier(Due::Demand(app), monotonic_ns() + LOOKS_NS[0]);
+        wakeups.set_earlier(ShellDue::Demand(app), monotonic_ns() + LOOKS_NS[0]);
     }
 
     /// Threads of these processes that run, are ready to, or have used processor time since the
@@ -89,7 +89,7 @@ impl Demands {
         let alone = (activity.alone && below_wish).then_some(LOOK_ALONE_NS);
         let held = (asked_below_wish && contended).then_some(LOOK_AGAIN_NS);
         if let Some(delay) = row.or(alone).or(held) {
-            wakeups.set(Due::Demand(app), monotonic_ns() + delay);
+            wakeups.set(ShellDue::Demand(app), monotonic_ns() + delay);
         }
     }
 
@@ -101,14 +101,14 @@ impl Demands {
     /// It continues: a look that was missed is made up for.
     pub(crate) fn resume(&mut self, app: u64, wakeups: &mut Wakeups) {
         if self.by_app.get_mut(&app).is_some_and(|activity| std::mem::take(&mut activity.missed)) {
-            wakeups.set_earlier(Due::Demand(app), monotonic_ns() + LOOKS_NS[0]);
+            wakeups.set_earlier(ShellDue::Demand(app), monotonic_ns() + LOOKS_NS[0]);
         }
     }
 
     /// The program says by itself how many processors it can use.
     pub(crate) fn end(&mut self, app: u64, wakeups: &mut Wakeups) {
         self.by_app.remove(&app);
-        wakeups.clear(Due::Demand(app));
+        wakeups.clear(ShellDue::Demand(app));
     }
 
     /// An application has gone.

@@ -13,7 +13,7 @@ use numaestro_host::{PidFd, affinity, monotonic_ns, procfs};
 use numaestro_topology::CpuSet;
 use tracing::info;
 
-use crate::wakeups::{Due, Wakeups, token};
+use crate::wakeups::{ShellDue, ShellSource, Wakeups};
 
 /// Threads that wait this long of a window are a reason to look: 0.2 of 2 s, the shortest window
 /// without root.
@@ -126,7 +126,7 @@ impl Foreign {
         }
         if let Some(pressure) = &self.pressure {
             if applications && !self.watched {
-                self.watched = wakeups.watch(pressure, token::PRESSURE, Interest::Priority).is_ok();
+                self.watched = wakeups.watch(pressure, ShellSource::Pressure, Interest::Priority).is_ok();
             } else if !applications && self.watched {
                 wakeups.forget(pressure);
                 self.watched = false;
@@ -135,7 +135,7 @@ impl Foreign {
         if applications {
             return None;
         }
-        wakeups.clear(Due::Foreign);
+        wakeups.clear(ShellDue::Foreign);
         self.let_heaviest_go(wakeups);
         let told = std::mem::take(&mut self.told);
         (self.window, self.former, self.blind_ns) = (Window::default(), None, 0);
@@ -161,7 +161,7 @@ impl Foreign {
         let now = monotonic_ns();
         self.window = Window { times: times_of_all(), opened_ns: now, open: true, at_arrival };
         let length = if at_arrival { WINDOW_AT_ARRIVAL_NS } else { WINDOW_NS };
-        wakeups.set(Due::Foreign, now + length);
+        wakeups.set(ShellDue::Foreign, now + length);
     }
 
     /// The time of a window is over, or the next one is to be opened.
@@ -189,10 +189,10 @@ impl Foreign {
         if !agreed {
             self.open(false, wakeups);
         } else if self.told > 0 {
-            wakeups.set(Due::Foreign, now + RECHECK_NS);
+            wakeups.set(ShellDue::Foreign, now + RECHECK_NS);
         } else if self.pressure.is_none() && most >= 2 {
             self.blind_ns = (self.blind_ns * 2).clamp(BLIND_NS_MIN, BLIND_NS_MAX);
-            wakeups.set(Due::Foreign, now + self.blind_ns);
+            wakeups.set(ShellDue::Foreign, now + self.blind_ns);
         }
     }
 
@@ -225,7 +225,7 @@ impl Foreign {
         self.let_heaviest_go(wakeups);
         self.heaviest = pid.and_then(|pid| PidFd::open(pid).ok());
         if let Some(heaviest) = &self.heaviest {
-            let _ = wakeups.watch(heaviest, token::FOREIGN, Interest::Read);
+            let _ = wakeups.watch(heaviest, ShellSource::Foreign, Interest::Read);
         }
     }
 

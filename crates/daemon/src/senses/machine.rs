@@ -14,7 +14,7 @@ use numaestro_topology::{CpuSet, Machine, NumaNodeId};
 use tracing::info;
 
 use crate::config::Config;
-use crate::wakeups::{Wakeups, token};
+use crate::wakeups::{ShellSource, Wakeups};
 
 /// The machine, and the processors of it that may be given out.
 #[derive(Debug, Clone)]
@@ -108,14 +108,14 @@ impl Changes {
         let mut changes = Self::default();
         match ProcessorEvents::listen() {
             Ok(events) => {
-                let watched = wakeups.watch(&events, token::PROCESSORS, Interest::Read);
+                let watched = wakeups.watch(&events, ShellSource::Processors, Interest::Read);
                 changes.processors = watched.is_ok().then_some(events);
             }
             Err(cause) => info!("processors that go or come are seen late: {cause}"),
         }
         match Watch::new() {
             Ok(files) => {
-                let watched = wakeups.watch(&files, token::FILES, Interest::Read);
+                let watched = wakeups.watch(&files, ShellSource::Files, Interest::Read);
                 changes.files = watched.is_ok().then_some(files);
             }
             Err(cause) => info!("changes of cgroups are seen late: {cause}"),

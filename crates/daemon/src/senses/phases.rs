@@ -10,7 +10,7 @@ use numaestro_host::procfs::{self, ReadyThreads};
 use numaestro_host::{monotonic_ns, thread_time_ns};
 use numaestro_policy::AppId;
 
-use crate::wakeups::{Due, Wakeups};
+use crate::wakeups::{ShellDue, Wakeups};
 
 /// An application, and what the sensor reads of it.
 #[derive(Debug, Clone, Copy)]
@@ -111,8 +111,8 @@ impl Phases {
     fn wake_if_other(&self, before: Option<u64>, earliest: u64, wakeups: &mut Wakeups) {
         match self.looks.next() {
             next if next == before => {}
-            Some(next) => wakeups.set(Due::Phases, next.max(earliest)),
-            None => wakeups.clear(Due::Phases),
+            Some(next) => wakeups.set(ShellDue::Phases, next.max(earliest)),
+            None => wakeups.clear(ShellDue::Phases),
         }
     }
 }

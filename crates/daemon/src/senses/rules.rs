@@ -21,7 +21,7 @@ use numaestro_host::{HostError, PidFd, monotonic_ns};
 use tracing::{info, warn};
 
 use crate::config::rules::{Facts, ReadyRule};
-use crate::wakeups::{Due, Wakeups, token};
+use crate::wakeups::{FrontDue, FrontSource, Wakeups};
 
 /// Time for which notices gather in the kernel after the first one.
 const GATHER_NS: u64 = 200_000_000;
@@ -127,8 +127,8 @@ impl Rules {
         self.only_user = only_user;
         self.judges = rules.into_iter().map(|rule| judge(rule, uid_of, only_user)).collect();
         self.candidates.clear();
-        wakeups.clear(Due::Candidates);
-        wakeups.clear(Due::Scan);
+        wakeups.clear(FrontDue::Candidates);
+        wakeups.clear(FrontDue::Scan);
         if !self.is_wanted() {
             self.stop_watching(wakeups);
             return;
@@ -145,7 +145,7 @@ impl Rules {
     }
 
     fn stop_watching(&mut self, wakeups: &mut Wakeups) {
-        wakeups.clear(Due::Execs);
+        wakeups.clear(FrontDue::Execs);
         if let Some(watch) = self.watch.take() {
             wakeups.forget(&watch);
         }
@@ -156,7 +156,7 @@ impl Rules {
     pub(crate) fn execs_waiting(&mut self, wakeups: &mut Wakeups) {
         if let Some(watch) = &self.watch {
             wakeups.forget(watch);
-            wakeups.set_if_unset(Due::Execs, monotonic_ns() + GATHER_NS);
+            wakeups.set_if_unset(FrontDue::Execs, monotonic_ns() + GATHER_NS);
         }
     }
 
@@ -165,7 +165,7 @@ impl Rules {
         let Some(watch) = &self.watch else { return };
         let mut pids = Vec::new();
         let drained = watch.drain(&mut pids);
-        let again = wakeups.watch(watch, token::EXECS, Interest::Read);
+        let again = wakeups.watch(watch, FrontSource::Execs, Interest::Read);
         let now = monotonic_ns();
         for pid in pids {
             self.left.remove(&pid);
@@ -199,14 +199,14 @@ impl Rules {
             }
         }
         if !self.is_told() {
-            wakeups.set(Due::Scan, now + SCAN_NS);
+            wakeups.set(FrontDue::Scan, now + SCAN_NS);
         }
     }
 
     /// An application has arrived: where the kernel gives no notices, others may have come with it.
     pub(crate) fn arrived(&mut self, wakeups: &mut Wakeups) {
         if self.is_wanted() && !self.is_told() {
-            wakeups.set_earlier(Due::Scan, monotonic_ns() + GATHER_NS);
+            wakeups.set_earlier(FrontDue::Scan, monotonic_ns() + GATHER_NS);
         }
     }
 
@@ -230,7 +230,7 @@ impl Rules {
         }
         let candidate = Candidate { before_ns, noticed_ns: now, looks: 0, scanned };
         self.candidates.insert(pid, candidate);
-        wakeups.set_earlier(Due::Candidates, candidate.due_ns());
+        wakeups.set_earlier(FrontDue::Candidates, candidate.due_ns());
     }
 
     /// Looks at all candidates whose time has come, and gives the programs that a rule adopts.
@@ -248,7 +248,7 @@ impl Rules {
             }
         }
         if let Some(next) = self.candidates.values().map(Candidate::due_ns).min() {
-            wakeups.set(Due::Candidates, next);
+            wakeups.set(FrontDue::Candidates, next);
         }
         found
     }
@@ -332,7 +332,7 @@ fn judge(rule: ReadyRule, uid_of: &dyn Fn(&str) -> Option<u32>, only_user: Optio
 
 fn watch_execs(wakeups: &Wakeups) -> Result<ExecWatch, HostError> {
     let watch = ExecWatch::open()?;
-    wakeups.watch(&watch, token::EXECS, Interest::Read)?;
+    wakeups.watch(&watch, FrontSource::Execs, Interest::Read)?;
     Ok(watch)
 }
 

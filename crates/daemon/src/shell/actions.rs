@@ -11,21 +11,24 @@ use numaestro_policy::AppId;
 use numaestro_topology::{CpuSet, PuSet};
 use tracing::info;
 
-use super::Shell;
 use super::actuators::Actuators;
+use super::{Refused, Shell};
 use crate::decision::obligations::Target;
-use crate::people::peer::LivePeer;
-use crate::people::rights::Refusal;
+use crate::identity::peer::LivePeer;
+use crate::identity::rights::Refusal;
 
 impl Shell {
     /// Carries out the actions of a decision in their order. Stops that follow each other are
     /// waited for together.
-    pub(super) fn carry_out_all(&mut self, actions: &mut Vec<Action>) {
+    pub(super) fn carry_out_all(&mut self, actions: &mut Vec<Action>, refused: &mut Vec<Refused>) {
         for action in actions.drain(..) {
             if !matches!(action, Action::Stop { .. }) {
                 self.await_stops();
             }
-            self.carry_out(action);
+            match action {
+                Action::Refuse { app, reason } => refused.push(self.refused(app.map(|app| app.0), reason)),
+                other => self.carry_out(other),
+            }
         }
         self.await_stops();
     }
@@ -52,7 +55,7 @@ impl Shell {
             Action::Stop { app } => self.stop(app.0),
             Action::Continue { app } => self.go_on(app.0),
             Action::Force { app, epoch, pus } => self.force(app.0, epoch, &pus),
-            Action::Refuse { app, reason } => self.refused(app.map(|app| app.0), reason),
+            Action::Refuse { .. } => {}
         }
     }
 
@@ -185,10 +188,9 @@ impl Shell {
         self.actuators.cpusets.arrived(app, &mut self.wakeups);
     }
 
-    /// The engine refuses something, and has changed nothing.
-    fn refused(&mut self, app: Option<u64>, reason: String) {
+    /// The engine refuses something. Refused on arrival, an application is gone.
+    fn refused(&mut self, app: Option<u64>, reason: String) -> Refused {
         info!(app, reason, "refused");
-        self.refusals += 1;
         let entry = app.and_then(|app| self.programs.get_mut(app));
         // Refused on arrival: no target, no place in the queue. The program runs without a manager.
         if let Some(entry) = entry.filter(|entry| entry.allocation.target().is_none() && entry.waiting.is_none()) {
@@ -199,7 +201,7 @@ impl Shell {
             }
             self.discard(app);
         }
-        self.refusal = reason;
+        Refused { app, reason }
     }
 
     /// [`Self::await_stops`] waits for it.

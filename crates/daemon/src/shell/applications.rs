@@ -15,9 +15,9 @@ use super::Shell;
 use super::actuators::Actuators;
 use crate::decision::obligations::{Allocation, Wants};
 use crate::decision::wishes::Limits;
-use crate::people::peer::LivePeer;
+use crate::identity::peer::LivePeer;
 use crate::programs::{App, Owner, Programs};
-use crate::wakeups::token;
+use crate::wakeups::ShellSource;
 
 /// Longest delay of the end by affinities that cannot be given back at once. Usually it takes
 /// milliseconds.
@@ -52,7 +52,7 @@ impl Shell {
 
     pub(super) fn insert_as(&mut self, number: u64, newcomer: Newcomer) {
         let Newcomer { process, owner, name, options, own } = newcomer;
-        if let Err(cause) = self.wakeups.watch(&process, token::PROCESS + number, Interest::Read) {
+        if let Err(cause) = self.wakeups.watch(&process, ShellSource::Process(number), Interest::Read) {
             warn!(pid = process.pid(), "its end will not be seen: {cause}");
         }
         let arrived_ns = monotonic_ns();
@@ -121,38 +121,41 @@ impl Shell {
         }
     }
 
-    /// Tells the engine of an entry, and of the processors that it claims.
-    pub(crate) fn arrive(&mut self, app: u64, claim: Option<&CpuSet>) {
+    /// Tells the engine of an entry, and of the processors that it claims. `Err`: the engine has
+    /// refused it, and it is gone. A `run` that waits for it has its answer.
+    pub(crate) fn arrive(&mut self, app: u64, claim: Option<&CpuSet>) -> Result<(), String> {
         self.read_quota(app);
-        let Some(entry) = self.programs.get_mut(app) else { return };
+        let Some(entry) = self.programs.get_mut(app) else { return Ok(()) };
         if entry.wants.request() == 0 {
             entry.wants.ask(self.sensors.quotas.of(app).within(entry.wants.wish()));
         }
         let request = entry.wants.request().max(1);
-        self.announce(app, request, claim.map(|cpus| self.site.machine.pu_set(cpus)));
+        let welcome = self.announce(app, request, claim.map(|cpus| self.site.machine.pu_set(cpus)));
         self.observe_everybodys_demand();
         self.sensors.foreign.arrived(&mut self.wakeups);
         self.move_into_cpuset(app);
         self.sensors.watch_files();
+        welcome
     }
 
     /// Tells the engine of an entry that runs, has nothing, and is not to be given anything before
     /// [`Self::ask_for`].
-    pub(crate) fn arrive_with_nothing(&mut self, app: u64) {
+    pub(crate) fn arrive_with_nothing(&mut self, app: u64) -> Result<(), String> {
         self.read_quota(app);
         if let Some(entry) = self.programs.get_mut(app) {
             entry.wants.ask(0);
         }
-        self.announce(app, 0, None);
+        let welcome = self.announce(app, 0, None);
         self.move_into_cpuset(app);
         self.sensors.watch_files();
+        welcome
     }
 
-    fn announce(&mut self, app: u64, request: u32, claim: Option<PuSet>) {
-        let Some(entry) = self.programs.get(app) else { return };
+    fn announce(&mut self, app: u64, request: u32, claim: Option<PuSet>) -> Result<(), String> {
+        let Some(entry) = self.programs.get(app) else { return Ok(()) };
         let wish = self.wish(entry, request, claim);
         self.outcome.arrived = true;
-        self.feed(Event::Arrive { app: AppId(app), wish });
+        self.order(Some(app), Event::Arrive { app: AppId(app), wish })
     }
 
     /// The event of an application that a fresh engine is told of; `claim`: the processors it has;

@@ -18,7 +18,7 @@ use numaestro_topology::CpuSet;
 use tracing::warn;
 
 use super::{Newcomer, Shell};
-use crate::people::peer::LivePeer;
+use crate::identity::peer::LivePeer;
 
 /// Speedup that a processor can bring at most, thousandths: a higher value is no measurement.
 const SPEEDUP_MILLI_MAX: u64 = 1_000_000;
@@ -67,7 +67,8 @@ impl Shell {
         if let Some(wrapper) = wrapper {
             self.wrap(wrapper, app);
         }
-        self.arrive(app, claim);
+        // Whoever is refused is turned away when its page is to be handed out.
+        let _ = self.arrive(app, claim);
         Ok(app)
     }
 

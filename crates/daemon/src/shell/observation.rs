@@ -2,7 +2,6 @@
 //! and turns its observations into events.
 
 use numaestro_contract::{Course, Observation};
-use numaestro_host::poll::Ready;
 use numaestro_host::{monotonic_ns, procfs};
 use numaestro_topology::CpuSet;
 use tracing::info;
@@ -14,39 +13,26 @@ use crate::decision::obligations;
 use crate::hands::cpusets::Entrant;
 use crate::programs::App;
 use crate::senses::foreign::Managed;
-use crate::wakeups::{Due, token};
+use crate::wakeups::{ShellDue, ShellSource};
 
 impl Shell {
-    /// A time has come. False: it is not the shell's.
-    pub(crate) fn due(&mut self, due: Due) -> bool {
+    /// A time has come.
+    pub(crate) fn due(&mut self, due: ShellDue) {
         match due {
-            Due::Demand(app) => self.observe_demand(app),
-            Due::Jobs(app) => self.observe_jobs(app),
-            Due::Phases => self.observe_phases(),
-            Due::Foreign => self.observe_foreign_load(),
-            Due::Lease => self.renew_lease(),
-            Due::Unstoppable => self.retry_stops(),
-            Due::Cpuset(app) => self.enter_cpuset(app),
-            Due::Strays => self.sweep(),
-            Due::Beginners => self.place_begun(),
-            Due::Pins => self.look_at_pins(),
-            Due::Sweep => self.actuators.cpusets.sweep(&mut self.wakeups),
-            Due::Nodes => self.bind_memory(),
-            Due::Watch
-            | Due::Save
-            | Due::Idle
-            | Due::Life
-            | Due::Line
-            | Due::Metrics
-            | Due::Execs
-            | Due::Candidates
-            | Due::Scan
-            | Due::Accept
-            | Due::Place
-            | Due::Refusals => return false,
+            ShellDue::Demand(app) => self.observe_demand(app),
+            ShellDue::Jobs(app) => self.observe_jobs(app),
+            ShellDue::Phases => self.observe_phases(),
+            ShellDue::Foreign => self.observe_foreign_load(),
+            ShellDue::Lease => self.renew_lease(),
+            ShellDue::Unstoppable => self.retry_stops(),
+            ShellDue::Cpuset(app) => self.enter_cpuset(app),
+            ShellDue::Strays => self.sweep(),
+            ShellDue::Beginners => self.place_begun(),
+            ShellDue::Pins => self.look_at_pins(),
+            ShellDue::Sweep => self.actuators.cpusets.sweep(&mut self.wakeups),
+            ShellDue::Nodes => self.bind_memory(),
         }
         self.settle();
-        true
     }
 
     /// Gives processes that have outlived their application their affinity back.
@@ -55,28 +41,24 @@ impl Shell {
         self.actuators.trees.sweep(&managed, &self.site.usable);
     }
 
-    /// A descriptor is ready. False: it is not the shell's.
-    pub(crate) fn ready(&mut self, event: Ready) -> bool {
-        match event.token {
-            token::PRESSURE => {
+    /// A descriptor is ready.
+    pub(crate) fn ready(&mut self, source: ShellSource) {
+        match source {
+            ShellSource::Pressure => {
                 let owned = self.programs.iter().any(|app| app.allocation.count() > 0);
                 self.sensors.foreign.pressed(owned, &mut self.wakeups);
             }
-            token::FOREIGN => self.sensors.foreign.heaviest_ended(&mut self.wakeups),
-            token::PROCESSORS if self.sensors.changes.take_processors() => self.observe_machine(),
-            token::FILES if self.sensors.changes.take_files() => {
+            ShellSource::Foreign => self.sensors.foreign.heaviest_ended(&mut self.wakeups),
+            ShellSource::Processors if self.sensors.changes.take_processors() => self.observe_machine(),
+            ShellSource::Files if self.sensors.changes.take_files() => {
                 self.observe_machine();
                 self.observe_quotas(self.programs.numbers());
             }
-            token::PROCESSORS | token::FILES => {}
-            token::PAGES => self.observe_pages(),
-            jobs if (token::JOBSERVER..token::METRICS).contains(&jobs) => {
-                self.actuators.jobservers.returned(jobs - token::JOBSERVER, &mut self.wakeups);
-            }
-            process if process >= token::PROCESS => self.process_ended(process - token::PROCESS),
-            _ => return false,
+            ShellSource::Processors | ShellSource::Files => {}
+            ShellSource::Pages => self.observe_pages(),
+            ShellSource::Jobserver(app) => self.actuators.jobservers.returned(app, &mut self.wakeups),
+            ShellSource::Process(app) => self.process_ended(app),
         }
-        true
     }
 
     fn process_ended(&mut self, app: u64) {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use numaestro_abi::control::{AppStatus, Class, Jobserver, JobserverStatus, NodeStatus, PuStatus, Status};
+use numaestro_abi::control::{AppStatus, AppWishes, Class, Jobserver, JobserverStatus, NodeStatus, PuStatus, Status};
 use numaestro_abi::page::runtime;
 use numaestro_engine::{self as engine, AppSnapshot, PuSnapshot, Snapshot};
 use numaestro_host::memory::{Folding, Library, Report, SharedPage};
@@ -11,17 +11,39 @@ use numaestro_host::monotonic_ns;
 use numaestro_topology::CpuSet;
 
 use super::Shell;
+use super::actuators::Actuators;
+use super::sensors::Sensors;
+use crate::config::Config;
+use crate::decision::engine::ContainedEngine;
 use crate::decision::wishes::Limits;
-use crate::people::folding;
-use crate::people::libraries;
-use crate::programs::App;
-use crate::senses::machine::{confined_to, os_of};
+use crate::programs::{App, Programs};
+use crate::senses::machine::{Site, confined_to, os_of};
+use crate::shell::folding;
+use crate::shell::libraries;
 use crate::state::{SavedApp, State};
 
 /// The name of a user; `None` where only one user's programs are managed.
 pub(crate) type NameOf<'a> = &'a dyn Fn(u32) -> Option<String>;
 
+/// The shell, to be looked at.
+pub(crate) struct Picture<'a> {
+    config: &'a Config,
+    site: &'a Site,
+    programs: &'a Programs,
+    sensors: &'a Sensors,
+    actuators: &'a Actuators,
+    engine: &'a ContainedEngine,
+}
+
 impl Shell {
+    /// What there is to see, now.
+    pub(crate) fn picture(&self) -> Picture<'_> {
+        let Self { config, site, programs, sensors, actuators, engine, .. } = self;
+        Picture { config, site, programs, sensors, actuators, engine }
+    }
+}
+
+impl Picture<'_> {
     /// Everything there is to see, now. `started_ns`: start of the manager.
     pub(crate) fn status(&self, name_of: NameOf<'_>, started_ns: u64) -> Status {
         let now = monotonic_ns();
@@ -100,7 +122,7 @@ impl Shell {
     }
 
     /// One sentence: the engine's reason, and the system's.
-    pub(super) fn why(&self, app: &App, known: Option<&str>) -> String {
+    fn why(&self, app: &App, known: Option<&str>) -> String {
         let number = app.number;
         let allowed = self.sensors.quotas.of(number);
         let target = app.allocation.target();
@@ -184,6 +206,38 @@ impl Shell {
         let owned = self.owned();
         let apps = self.programs.iter().map(|app| self.saved(app, owned.get(&app.number))).collect();
         State::new(self.programs.next_number(), self.engine.policy_text(), apps, self.actuators.trees.memory())
+    }
+
+    /// The processors that each application owns. One that is being vacated is its heir's already,
+    /// as far as the future is concerned.
+    pub(super) fn owned(&self) -> BTreeMap<u64, CpuSet> {
+        let ledger = self.engine.snapshot();
+        let mut owned: BTreeMap<u64, CpuSet> = ledger.apps.iter().map(|app| (app.app.0, CpuSet::default())).collect();
+        for entry in ledger.pus {
+            if let Some(cpus) = entry.next.or(entry.owner).and_then(|app| owned.get_mut(&app.0)) {
+                cpus.insert(self.site.machine.os_index(entry.pu));
+            }
+        }
+        owned
+    }
+
+    /// The wishes that hold for an application.
+    pub(crate) fn wishes_of(&self, app: u64) -> Option<AppWishes> {
+        let entry = self.programs.get(app)?;
+        let ledger = self.engine.snapshot();
+        let known = ledger.apps.iter().find(|known| known.app.0 == app);
+        let limits = Limits::of(&entry.options);
+        Some(AppWishes {
+            app,
+            pid: entry.pid(),
+            name: entry.name.clone(),
+            min: limits.min,
+            max: entry.options.max,
+            weight_milli: limits.weight_milli,
+            class: entry.options.class,
+            count: if entry.is_wrapper() { 0 } else { entry.allocation.count() },
+            why: self.why(entry, known.map(|known| known.why.as_str())),
+        })
     }
 
     fn saved(&self, app: &App, owned: Option<&CpuSet>) -> SavedApp {

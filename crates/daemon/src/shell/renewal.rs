@@ -124,7 +124,7 @@ impl Shell {
         if !wanted.is_subset(&site.machine.os_cpuset(site.machine.allowed())) {
             warn!(%wanted, found = %site.usable, "not all processors have a place in the machine");
         }
-        let owned = self.owned();
+        let owned = self.picture().owned();
         if let Err(cause) = self.engine.renew(&self.config, &site.machine) {
             warn!("the machine has changed; going on with the former one: {cause:#}");
             return;
@@ -144,19 +144,6 @@ impl Shell {
         self.start_sensing();
         self.put_everybody_in_place();
         self.outcome.changed = true;
-    }
-
-    /// The processors that each application owns. One that is being vacated is its heir's already,
-    /// as far as the future is concerned.
-    pub(super) fn owned(&self) -> BTreeMap<u64, CpuSet> {
-        let ledger = self.engine.snapshot();
-        let mut owned: BTreeMap<u64, CpuSet> = ledger.apps.iter().map(|app| (app.app.0, CpuSet::default())).collect();
-        for entry in ledger.pus {
-            if let Some(cpus) = entry.next.or(entry.owner).and_then(|app| owned.get_mut(&app.0)) {
-                cpus.insert(self.site.machine.os_index(entry.pu));
-            }
-        }
-        owned
     }
 
     /// Tells a fresh engine of every application, and of its processors: those that it owned, where

@@ -43,15 +43,11 @@ impl Shell {
         }
         let claim = if wraps { CpuSet::default() } else { self.claim_of(saved) };
         let nothing = self.site.machine.pu_set(&claim).is_empty();
-        if nothing {
-            self.arrive_with_nothing(app);
-        } else {
-            self.arrive(app, Some(&claim));
-        }
+        let welcome = if nothing { self.arrive_with_nothing(app) } else { self.arrive(app, Some(&claim)) };
         if let Some(wrapper) = saved.wrapper.filter(|wrapper| self.programs.contains(*wrapper)) {
             self.wrap(wrapper, app);
         }
-        nothing && self.programs.contains(app)
+        nothing && welcome.is_ok()
     }
 
     /// A former manager knew which masks are ours.

@@ -30,7 +30,7 @@ fn sleeper(shell: &mut Shell, cpus: &CpuSet) -> (Child, u64) {
         options,
         own: None,
     });
-    shell.arrive(app, None);
+    shell.arrive(app, None).unwrap();
     (child, app)
 }
 

@@ -1,14 +1,14 @@
 //! Changes the wishes for an application while it runs: the engine hears of other limits at once,
 //! and the program reads another class in its page.
 
-use numaestro_abi::control::{AppWishes, NewWishes, Options};
+use numaestro_abi::control::{NewWishes, Options};
 use numaestro_engine::Event;
 use numaestro_policy::AppId;
 use tracing::info;
 
 use super::Shell;
 use crate::decision::wishes::{Limits, Reach, Subject};
-use crate::people::rights::Refusal;
+use crate::identity::rights::Refusal;
 
 impl Shell {
     /// An application, and all applications inside it: the wishes of a `run` hold for everything
@@ -35,14 +35,13 @@ impl Shell {
         let Some(entry) = self.programs.get_mut(app) else { return Ok(()) };
         let limits = Limits::of(&options);
         let before = std::mem::replace(&mut entry.options, options);
-        if Limits::of(&before) != limits && !self.limit(app, limits) {
+        if Limits::of(&before) != limits
+            && let Err(reason) = self.limit(app, limits)
+        {
             if let Some(entry) = self.programs.get_mut(app) {
                 entry.options = before;
             }
-            return Err(Refusal::new(
-                self.refusal.clone(),
-                "nothing has changed; `numaestro status` shows who has what",
-            ));
+            return Err(Refusal::new(reason, "nothing has changed; `numaestro status` shows who has what"));
         }
         let Some(entry) = self.programs.get_mut(app) else { return Ok(()) };
         let class = entry.options.class;
@@ -60,30 +59,9 @@ impl Shell {
         Ok(())
     }
 
-    /// Tells the engine of other limits; false if it refuses them.
-    fn limit(&mut self, app: u64, limits: Limits) -> bool {
+    /// Tells the engine of other limits; `Err`: its reason against them.
+    fn limit(&mut self, app: u64, limits: Limits) -> Result<(), String> {
         let Limits { min, max, weight_milli } = limits;
-        let before = self.refusals;
-        self.feed(Event::Limits { app: AppId(app), min, max, weight_milli });
-        self.refusals == before
-    }
-
-    /// The wishes that hold for an application.
-    pub(crate) fn wishes_of(&self, app: u64) -> Option<AppWishes> {
-        let entry = self.programs.get(app)?;
-        let ledger = self.engine.snapshot();
-        let known = ledger.apps.iter().find(|known| known.app.0 == app);
-        let limits = Limits::of(&entry.options);
-        Some(AppWishes {
-            app,
-            pid: entry.pid(),
-            name: entry.name.clone(),
-            min: limits.min,
-            max: entry.options.max,
-            weight_milli: limits.weight_milli,
-            class: entry.options.class,
-            count: if entry.is_wrapper() { 0 } else { entry.allocation.count() },
-            why: self.why(entry, known.map(|known| known.why.as_str())),
-        })
+        self.order(Some(app), Event::Limits { app: AppId(app), min, max, weight_milli })
     }
 }

@@ -12,7 +12,7 @@ use tracing::debug;
 use super::{Tree, Trees};
 use crate::hands::own::Process;
 use crate::hands::whole::{Debts, Owed};
-use crate::wakeups::{Due, Wakeups};
+use crate::wakeups::{ShellDue, Wakeups};
 
 /// From the end of an application until its last processes are looked for.
 const SWEEP_NS: u64 = 10_000_000;
@@ -46,7 +46,7 @@ impl Trees {
             self.own.forget(gone.root);
         }
         // Processes that were born a moment before have never been seen: they are looked for.
-        wakeups.set_if_unset(Due::Strays, monotonic_ns() + SWEEP_NS.max(self.sweep_ns * SWEEP_SHARE));
+        wakeups.set_if_unset(ShellDue::Strays, monotonic_ns() + SWEEP_NS.max(self.sweep_ns * SWEEP_SHARE));
     }
 
     /// The application around one that has gone is around all that was inside. A process that is

@@ -8,11 +8,11 @@ use numaestro_host::{HostError, monotonic_ns};
 use tracing::warn;
 
 use super::{Connection, Connections, Pictures, Rests, line_of};
-use crate::people::payer::Payer;
-use crate::people::rights::{Refusal, Who};
+use crate::identity::payer::Payer;
+use crate::identity::rights::{Refusal, Who};
 use crate::people::wire;
 use crate::service::Sockets;
-use crate::wakeups::{Due, Wakeups};
+use crate::wakeups::{FrontDue, Wakeups};
 
 /// Most connections at once.
 const CONNECTIONS_MAX: usize = 4096;
@@ -66,7 +66,7 @@ impl Connections {
         }
         self.sockets.forget(wakeups);
         self.accepting = false;
-        wakeups.set(Due::Accept, monotonic_ns() + PAUSE_NS);
+        wakeups.set(FrontDue::Accept, monotonic_ns() + PAUSE_NS);
     }
 
     /// Accepts again after a pause.
@@ -76,10 +76,10 @@ impl Connections {
         }
         if let Err(cause) = self.sockets.watch(wakeups) {
             warn!("cannot accept again: {cause}");
-            wakeups.set(Due::Accept, monotonic_ns() + PAUSE_NS);
+            wakeups.set(FrontDue::Accept, monotonic_ns() + PAUSE_NS);
             return;
         }
-        wakeups.clear(Due::Accept);
+        wakeups.clear(FrontDue::Accept);
         self.accepting = true;
     }
 

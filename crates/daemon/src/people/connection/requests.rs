@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::people::payer::Payer;
+use crate::identity::payer::Payer;
 
 /// Part of the time that each user has, and the most that is saved up, nanoseconds.
 const BUDGET: Rate = Rate { one_in: 4, most_ns: 200_000_000 };

@@ -8,9 +8,9 @@ use numaestro_host::socket::{self, Received, Sort};
 use tracing::warn;
 
 use super::{Connection, Connections, Pictures, Rests, Turn};
-use crate::people::payer::Payer;
+use crate::identity::payer::Payer;
 use crate::people::wire;
-use crate::wakeups::{Wakeups, token};
+use crate::wakeups::{FrontSource, Wakeups};
 
 /// Longest control line, bytes.
 const LINE_BYTES_MAX: usize = 64 * 1024;
@@ -135,7 +135,7 @@ impl Connections {
             return;
         };
         connection.rests = Rests::Polled(interest);
-        if let Err(cause) = wakeups.watch(&connection.fd, token::CONNECTION + number, interest) {
+        if let Err(cause) = wakeups.watch(&connection.fd, FrontSource::Connection(number), interest) {
             warn!("cannot watch a connection: {cause}");
             connection.rests = Rests::Served;
             self.hang_up(number, wakeups);

@@ -7,8 +7,8 @@ use numaestro_host::HostError;
 use tracing::{info, warn};
 
 use super::Front;
-use crate::people::peer::LivePeer;
-use crate::people::rights::Who;
+use crate::identity::peer::LivePeer;
+use crate::identity::rights::Who;
 use crate::people::wire::{self, Greeting, Message};
 use crate::shell::Shell;
 

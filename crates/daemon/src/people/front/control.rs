@@ -7,8 +7,8 @@ use tracing::{info, warn};
 
 use super::Front;
 use crate::decision::{choice, engine};
-use crate::people::peer::LivePeer;
-use crate::people::rights::{Refusal, Who};
+use crate::identity::peer::LivePeer;
+use crate::identity::rights::{Refusal, Who};
 use crate::shell::{Newcomer, Shell};
 
 impl Front {
@@ -143,7 +143,8 @@ impl Front {
         let app = shell.insert(Newcomer { own, ..newcomer });
         self.connections.set_asked(number, Some(app));
         shell.set_asker(app, number);
-        shell.arrive(app, None);
+        // The answer to its command says it, too.
+        let _ = shell.arrive(app, None);
         Ok(None)
     }
 

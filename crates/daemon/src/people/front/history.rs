@@ -8,7 +8,7 @@ use numaestro_topology::Machine;
 use super::{Front, steering};
 use crate::decision::recording;
 use crate::decision::witness::Witness;
-use crate::people::rights::{Refusal, Role, Who};
+use crate::identity::rights::{Refusal, Role, Who};
 use crate::people::veil;
 use crate::shell::Shell;
 

@@ -11,11 +11,11 @@ use numaestro_policy::{Party, Policy};
 use tracing::{info, warn};
 
 use super::Front;
-use crate::people::rights::{Refusal, Role, Who};
-use crate::senses::jobs::{self, Account, Holding, Job, JobId, Line, Meter, Objection, Register, Terms};
+use crate::identity::jobs::{self, Account, Holding, Job, JobId, Line, Meter, Objection, Register, Terms};
+use crate::identity::rights::{Refusal, Role, Who};
 use crate::shell::Shell;
 use crate::state::{SavedJob, SavedJobs};
-use crate::wakeups::token;
+use crate::wakeups::FrontSource;
 
 /// Thousandths in a processor.
 const MILLI: u64 = 1000;
@@ -98,7 +98,7 @@ impl Front {
 
     fn watch_step(&self, step: u64, shell: &mut Shell) -> bool {
         let parent = self.jobs.register.parent(step);
-        parent.is_some_and(|parent| shell.wakeups().watch(parent, token::STEP + step, Interest::Read).is_ok())
+        parent.is_some_and(|parent| shell.wakeups().watch(parent, FrontSource::Step(step), Interest::Read).is_ok())
     }
 
     /// The parent of a step has ended.
@@ -292,7 +292,7 @@ impl Front {
         let parties: BTreeMap<u32, JobId> = self.users.job_parties().collect();
         let mut has: BTreeMap<JobId, u64> = BTreeMap::new();
         let mut outside = 0;
-        for pu in shell.ledger().pus {
+        for pu in shell.picture().ledger().pus {
             let users: Vec<_> = pu.owner.iter().chain(&pu.guests).collect();
             for app in &users {
                 let part = MILLI / users.len() as u64;

@@ -17,7 +17,7 @@ use super::Front;
 use crate::hands::notes::Notes;
 use crate::service::Sockets;
 use crate::shell::Shell;
-use crate::wakeups::Due;
+use crate::wakeups::FrontDue;
 
 /// From the first removal until the manager looks: whoever removes a directory removes what is in
 /// it first, one file after the other.
@@ -48,7 +48,7 @@ impl Front {
 
     pub(super) fn place_has_changed(&self, shell: &mut Shell) {
         if self.directory.take_removals() {
-            shell.wakeups().set_if_unset(Due::Place, monotonic_ns() + SETTLE_NS);
+            shell.wakeups().set_if_unset(FrontDue::Place, monotonic_ns() + SETTLE_NS);
         }
     }
 

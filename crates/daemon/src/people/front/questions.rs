@@ -13,11 +13,11 @@ use tracing::warn;
 use super::Front;
 use crate::decision::witness::Witness;
 use crate::hands::pages::Looked;
+use crate::identity::rights::{self, Refusal, Role, Who};
 use crate::people::answers::{Answers, Bytes, Made, Order};
 use crate::people::connection::line_of;
-use crate::people::rights::{self, Refusal, Role, Who};
 use crate::shell::Shell;
-use crate::wakeups::token;
+use crate::wakeups::FrontSource;
 
 /// Programs write into their pages, and time passes, without anybody's request: a copy is not used
 /// for longer,
@@ -51,7 +51,7 @@ impl Questions {
     fn thread(&mut self, shell: &mut Shell) -> Option<&Answers> {
         if self.answers.is_none() && !self.failed {
             let started = Answers::start().and_then(|answers| {
-                shell.wakeups().watch(answers.wake(), token::ANSWERS, Interest::Read)?;
+                shell.wakeups().watch(answers.wake(), FrontSource::Answers, Interest::Read)?;
                 Ok(answers)
             });
             self.answers = started.inspect_err(|cause| warn!("questions hold others up: {cause}")).ok();
@@ -148,7 +148,7 @@ impl Front {
     fn picture(&mut self, shell: &Shell) -> Arc<Picture> {
         self.questions.picture.get().unwrap_or_else(|| {
             let begun = monotonic_ns();
-            let status = shell.status(&|uid| self.users.name_of(uid), self.started_ns);
+            let status = shell.picture().status(&|uid| self.users.name_of(uid), self.started_ns);
             let owners = shell.programs().iter().map(|app| (app.number, app.owner.uid)).collect();
             self.questions.picture.keep(Arc::new(Picture { status, owners, kept: Kept::default() }), begun)
         })
@@ -199,7 +199,7 @@ impl Front {
             askers.iter().find_map(|number| Some((self.connections.who(*number)?, self.connections.payer(*number)?)));
         let Some((who, payer)) = first else { return };
         self.connections.charge(payer, spent_ns);
-        let (picture, nodes) = (self.picture(shell), shell.node_statuses());
+        let (picture, nodes) = (self.picture(shell), shell.picture().node_statuses());
         self.answer_by_thread(askers, move || picture.show_with(who, nodes), shell);
     }
 

@@ -6,7 +6,7 @@ use tracing::{info, warn};
 use super::Front;
 use crate::decision::choice;
 use crate::decision::recording::Wanted;
-use crate::people::rights::Refusal;
+use crate::identity::rights::Refusal;
 use crate::shell::Shell;
 
 impl Front {

@@ -9,7 +9,7 @@ use tracing::{info, warn};
 use super::Front;
 use crate::config::Config;
 use crate::decision::choice;
-use crate::people::rights::Refusal;
+use crate::identity::rights::Refusal;
 use crate::shell::Shell;
 
 impl Front {

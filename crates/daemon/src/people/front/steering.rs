@@ -7,8 +7,8 @@ use numaestro_abi::control::{AppName, NewWishes, Options, RefusalKind, Reply};
 use numaestro_host::{PidFd, procfs};
 
 use super::Front;
-use crate::people::naming::{Named, Names};
-use crate::people::rights::{Refusal, Who, no_process};
+use crate::identity::naming::{Named, Names};
+use crate::identity::rights::{Refusal, Who, no_process};
 use crate::senses::adoptable;
 use crate::shell::Shell;
 
@@ -48,7 +48,7 @@ impl Front {
         let name = if options.name.is_empty() { stat.name } else { options.name.clone() };
         let newcomer = self.newcomer(process, &name, Options { wait: Some(false), ..options }, shell);
         let app = shell.insert(newcomer);
-        shell.arrive(app, None);
+        let welcome = shell.arrive(app, None);
         if let Some(reason) = shell.denied(app) {
             // What could be moved goes back to where it was.
             shell.let_go(app);
@@ -56,10 +56,9 @@ impl Front {
             let reason = format!("process {pid} ({name}) cannot be managed: {reason}");
             return Err(Refusal::new(reason, "nothing of it has changed").of_kind(RefusalKind::Permission));
         }
-        if !shell.programs().contains(app) {
-            let reason = format!("process {pid} cannot be managed under these wishes: {}", shell.refusal());
-            return Err(Refusal::new(reason, ""));
-        }
+        welcome.map_err(|reason| {
+            Refusal::new(format!("process {pid} cannot be managed under these wishes: {reason}"), "")
+        })?;
         // A manager that is killed now is followed by one that knows the program.
         self.save_soon_enough(shell);
         Ok(Reply::Done)
@@ -89,7 +88,7 @@ impl Front {
         }
         // A manager that is killed now is followed by one that knows the wishes.
         self.save_soon_enough(shell);
-        Ok(Reply::Set { apps: all.iter().filter_map(|app| shell.wishes_of(*app)).collect() })
+        Ok(Reply::Set { apps: all.iter().filter_map(|app| shell.picture().wishes_of(*app)).collect() })
     }
 
     /// Lets an application go, without limits.

@@ -77,7 +77,8 @@ impl Front {
         let app = shell.insert(newcomer);
         self.expected.insert(app);
         info!(app, pid = saved.pid, "waits here now");
-        shell.arrive(app, None);
+        // If it is refused now, its command asks anew when it comes.
+        let _ = shell.arrive(app, None);
     }
 }
 

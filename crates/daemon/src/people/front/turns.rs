@@ -7,12 +7,12 @@ use numaestro_host::socket::{self, Sort};
 use numaestro_host::{monotonic_ns, thread_time_ns};
 
 use super::Front;
+use crate::identity::payer::Payer;
+use crate::identity::peer::Evidence;
+use crate::identity::rights::{Role, Who};
 use crate::people::connection::{Connections, Heard, Turn};
-use crate::people::payer::Payer;
-use crate::people::peer::Evidence;
-use crate::people::rights::{Role, Who};
 use crate::shell::Shell;
-use crate::wakeups::Due;
+use crate::wakeups::FrontDue;
 
 /// Time for peers that come, before others get their turn.
 const ACCEPT_NS: u64 = 1_000_000;
@@ -38,7 +38,7 @@ impl Front {
             Connections::turn_away(fd.as_fd(), sort, &refusal);
             return;
         }
-        shell.wakeups().clear(Due::Idle);
+        shell.wakeups().clear(FrontDue::Idle);
         self.connections.admit(fd, (who, payer), sort, shell.wakeups());
     }
 

@@ -10,13 +10,12 @@ use tracing::{info, warn};
 
 use super::Front;
 use crate::config::rules;
-use crate::people::rights::{Rights, Usage, Who};
-use crate::people::users::Known;
+use crate::identity::jobs::JobId;
+use crate::identity::rights::{Rights, Usage, Who};
+use crate::identity::users::Known;
 use crate::programs::Owner;
-use crate::senses::jobs::JobId;
 use crate::senses::rules::Find;
 use crate::shell::{Newcomer, Shell};
-use crate::wakeups::Due;
 use numaestro_quantity::label::label;
 
 impl Front {
@@ -116,17 +115,19 @@ impl Front {
         self.rules.configure(ready, &|name| users.uid_of(name), users.only(), &is_application, wakeups);
     }
 
-    pub(super) fn look_for_programs(&mut self, due: Due, shell: &mut Shell) {
+    pub(super) fn take_execs(&mut self, shell: &mut Shell) {
         let (programs, wakeups) = shell.programs_and_wakeups();
-        let is_application = |pid: u32| programs.of_pid(pid).is_some();
-        match due {
-            Due::Execs => self.rules.take_execs(&is_application, wakeups),
-            Due::Scan => self.rules.scan(&is_application, wakeups),
-            _ => {
-                for find in self.rules.look(wakeups) {
-                    self.adopt_found(find, shell);
-                }
-            }
+        self.rules.take_execs(&|pid| programs.of_pid(pid).is_some(), wakeups);
+    }
+
+    pub(super) fn scan_processes(&mut self, shell: &mut Shell) {
+        let (programs, wakeups) = shell.programs_and_wakeups();
+        self.rules.scan(&|pid| programs.of_pid(pid).is_some(), wakeups);
+    }
+
+    pub(super) fn look_at_candidates(&mut self, shell: &mut Shell) {
+        for find in self.rules.look(shell.wakeups()) {
+            self.adopt_found(find, shell);
         }
     }
 
@@ -141,12 +142,12 @@ impl Front {
         info!(pid, name, "adopted by a rule");
         let newcomer = self.newcomer(process, &name, options, shell);
         let app = shell.insert(newcomer);
-        shell.arrive(app, None);
+        let welcome = shell.arrive(app, None);
         if let Some(reason) = shell.denied(app) {
             warn!(pid, reason, "cannot be managed");
             shell.depart(app);
         }
-        if !shell.programs().contains(app) {
+        if welcome.is_err() || !shell.programs().contains(app) {
             self.rules.leave_alone(pid, stat.start_time);
         }
     }

@@ -7,7 +7,8 @@ use numaestro_abi::page::{fold, why};
 use numaestro_engine::Snapshot;
 use numaestro_host::memory::Folding;
 
-use super::format::{Histogram, Kind, Page};
+use super::format::{Kind, Page};
+use crate::decision::histogram::Histogram;
 
 /// States that are shown also while nothing is in them, so that a graph has no holes.
 const APP_STATES: [&str; 6] = ["waiting", "running", "sequential", "blocked", "stopped", "wrapper"];
@@ -52,7 +53,7 @@ impl Figures<'_> {
         page.family("numaestro_decisions", Kind::Counter, "", "Decisions about who has which processors.");
         page.sample("_total", &[], ledger.decisions);
         page.family("numaestro_step_seconds", Kind::Histogram, "seconds", "Time that the engine took for an event.");
-        self.steps.write(page);
+        page.histogram(self.steps);
         page.family("numaestro_refusals", Kind::Counter, "", "Wishes that could not be fulfilled.");
         page.sample("_total", &[], self.refusals);
         page.family(

@@ -2,8 +2,8 @@
 //! user is. Most users of containers have no account here.
 
 use super::{Key, Known, Users};
-use crate::senses::containers::Container;
-use crate::senses::jobs::JobId;
+use crate::identity::containers::Container;
+use crate::identity::jobs::JobId;
 
 impl Users {
     /// The container or pod that a process belongs to, where these are parties.
@@ -34,7 +34,7 @@ impl Users {
 mod tests {
     use super::super::tests::users;
     use crate::config::Entitlement;
-    use crate::senses::containers::Container;
+    use crate::identity::containers::Container;
 
     #[test]
     fn a_pod_is_a_party_whoever_its_user_is_until_it_has_ended() {

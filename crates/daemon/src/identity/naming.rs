@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use numaestro_abi::control::{AppName, RefusalKind, letter};
 use numaestro_quantity::names::did_you_mean;
 
-use crate::people::rights::Refusal;
+use crate::identity::rights::Refusal;
 
 /// Applications that one message names at most.
 const LISTED_MOST: usize = 12;

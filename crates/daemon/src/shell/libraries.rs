@@ -5,7 +5,7 @@ use numaestro_abi::page::library::{self, because};
 use numaestro_abi::page::{runtime, why};
 use numaestro_host::memory::Library;
 
-use crate::people::folding;
+use crate::shell::folding;
 use numaestro_quantity::label::label;
 
 /// The names of the runtimes in a bit set.

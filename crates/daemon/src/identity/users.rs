@@ -20,8 +20,8 @@ use numaestro_policy::Party;
 use tracing::{info, warn};
 
 use crate::config::{Config, Entitlement, Evidence};
-use crate::senses::containers::Containers;
-use crate::senses::jobs::{self, Job, JobId};
+use crate::identity::containers::Containers;
+use crate::identity::jobs::{self, Job, JobId};
 use numaestro_quantity::label::label;
 
 /// Users that are remembered, at most: strangers can be many.

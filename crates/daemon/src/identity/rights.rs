@@ -16,8 +16,8 @@ use numaestro_host::socket::{self, Peer};
 use numaestro_host::{HostError, PidFd, procfs};
 
 use crate::config::{Config, Service};
-use crate::people::peer::{Evidence, LivePeer};
-use crate::people::users::Known;
+use crate::identity::peer::{Evidence, LivePeer};
+use crate::identity::users::Known;
 
 /// The number that stands for others' applications in a user's picture of the queue.
 const SOMEBODY_ELSES: u64 = 0;
