@@ -3,7 +3,8 @@
 
 use numaestro_host::HostError;
 use std::io::{ErrorKind, IsTerminal, Write};
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::fmt;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
@@ -196,18 +197,43 @@ pub fn start_daemon_log(verbose: u8, wanted: &str) {
 }
 
 /// The environment chooses the messages to log, else the command line, else the configuration.
-fn filter(verbose: u8, wanted: &str) -> EnvFilter {
-    let usual = ["warn", "info", "debug", "trace"][usize::from(verbose.min(3))];
-    let usual = if verbose == 0 && !wanted.is_empty() { wanted } else { usual };
-    EnvFilter::try_from_env("NUMAESTRO_LOG").unwrap_or_else(|_| EnvFilter::new(usual))
+///
+/// It is a level, or `target=level` with commas between.
+fn filter(verbose: u8, wanted: &str) -> Targets {
+    let usual = [LevelFilter::WARN, LevelFilter::INFO, LevelFilter::DEBUG, LevelFilter::TRACE];
+    let environment = std::env::var("NUMAESTRO_LOG").unwrap_or_default();
+    let configured = if verbose == 0 { wanted } else { "" };
+    let chosen = [environment.as_str(), configured].into_iter().find_map(targets);
+    chosen.unwrap_or_else(|| Targets::new().with_default(usual[usize::from(verbose.min(3))]))
 }
 
-fn log_to_stderr(filter: EnvFilter) {
-    let _ = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(colours(&std::io::stderr()))
-        .with_target(false)
-        .without_time()
-        .try_init();
+/// The messages that a text chooses, and errors in any case; `None`: it chooses nothing.
+fn targets(text: &str) -> Option<Targets> {
+    let targets = Some(text).filter(|text| !text.trim().is_empty())?.parse::<Targets>().ok()?;
+    let all = targets.default_level().unwrap_or(LevelFilter::ERROR);
+    Some(targets.with_default(all))
+}
+
+fn log_to_stderr(filter: Targets) {
+    let lines = fmt::layer().with_writer(std::io::stderr).with_ansi(colours(&std::io::stderr()));
+    let _ = tracing_subscriber::registry().with(filter).with(lines.with_target(false).without_time()).try_init();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_filter_is_a_level_or_targets_and_errors_are_always_there() {
+        let all = |text: &str| targets(text).map(|targets| targets.default_level());
+        assert_eq!(all("debug"), Some(Some(LevelFilter::DEBUG)));
+        assert_eq!(all("numaestro_daemon=trace"), Some(Some(LevelFilter::ERROR)));
+        assert_eq!(all("info,numaestro_daemon=trace"), Some(Some(LevelFilter::INFO)));
+        assert!(
+            targets("numaestro_daemon=trace").unwrap().would_enable("numaestro_daemon::shell", &tracing::Level::TRACE)
+        );
+        for nothing in ["", " ", "=x=y"] {
+            assert_eq!(all(nothing), None, "{nothing:?}");
+        }
+    }
 }

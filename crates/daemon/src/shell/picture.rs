@@ -57,7 +57,7 @@ impl Picture<'_> {
             uptime_s: seconds(now.saturating_sub(started_ns)),
             policy: ledger.policy.clone(),
             cpus: self.site.usable.to_string(),
-            confined: confined_to(&self.config, &self.site),
+            confined: confined_to(self.config, self.site),
             unmanaged: self.sensors.foreign.processors(),
             decisions: ledger.decisions,
             decision_ns: [times.latest_ns, times.longest_ns],
