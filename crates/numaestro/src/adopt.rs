@@ -41,7 +41,7 @@ pub fn release(dir: Option<PathBuf>, args: &ReleaseArgs) -> anyhow::Result<u8> {
     if !whole.left.is_empty() {
         return stop::report(&format!("{who} is let go"), &whole);
     }
-    say::print(&format!("{who} runs as if there were no manager\n"))?;
+    say::print(&format!("{who} runs as if there were no manager{}\n", stop::kept(&whole.pinned)))?;
     Ok(say::OK)
 }
 

@@ -69,17 +69,22 @@ pub fn report(what: &str, whole: &Whole) -> anyhow::Result<u8> {
             1 => format!(" (1 process, {})", say::counted(*threads as usize, "thread")),
             _ => format!(" ({processes} processes, {})", say::counted(*threads as usize, "thread")),
         };
-        let kept = match pinned.len() {
-            0 => String::new(),
-            1 => format!("; but 1 was bound by itself or by others:{}", named(pinned)),
-            many => format!("; but {many} were bound by themselves or by others:{}", named(pinned)),
-        };
+        let kept = kept(pinned);
         say::print(&format!("{what}; every program may use all processors again{count}{kept}\n"))?;
         return Ok(say::OK);
     }
     let (few, all) = (left.len(), left.len() + *processes as usize);
     let text = format!("{what}, but {few} of {all} processes keep an affinity of ours:{}", named(left));
     Err(say::Failure::error(say::FAILED, text, "`taskset -acp PROCESSORS PID` as the owner of the process, or as root"))
+}
+
+/// Names the processes whose affinity others have set; empty: there are none.
+pub fn kept(pinned: &[LeftBehind]) -> String {
+    match pinned.len() {
+        0 => String::new(),
+        1 => format!("; but 1 was bound by itself or by others:{}", named(pinned)),
+        many => format!("; but {many} were bound by themselves or by others:{}", named(pinned)),
+    }
 }
 
 /// The first of these processes, each with the reason.

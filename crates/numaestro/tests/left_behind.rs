@@ -124,6 +124,8 @@ fn release_leaves_nothing() {
     for app in &apps {
         let output = manager.command(["release", &app.to_string()]).output().expect("the command runs");
         assert!(output.status.success(), "{output:?}");
+        // Of a test that fails: whether the manager took masks for pins.
+        eprint!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     }
     crowd.expect_whole("after `release`");
     expect_whole_after_growth(&crowd, &growing, "threads made after `release`");
