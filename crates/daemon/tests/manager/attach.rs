@@ -73,8 +73,7 @@ fn only_the_application_itself_speaks_for_it() {
     liar.say(&format!("adopted {app} {epoch}"));
     honest.say(&format!("adopted {app} {}", epoch + 1000));
     assert_eq!(stage.app(app).unwrap().epoch[1], 0, "believed a stranger, or a number that was never given");
-    honest.say("adopted");
-    stage.wait_app(app, "adoption", |seen| seen.epoch[1] == epoch);
+    stage.adopts(&mut honest, app);
 }
 
 #[test]
