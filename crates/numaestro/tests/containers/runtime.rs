@@ -301,8 +301,8 @@ fn a_manager_inside_divides_the_container() {
         Err(reason) => skip!("{reason}"),
     };
     let plain = checksum(&ok(&podman.run(&[], &["sor", "--json", "--reps", SHORT]).output().expect("podman")));
-    // Half a processor stays free for Podman, which is in other control groups: Linux before 6.18.45
-    // may give it no time beside programs that have all processors (commit 101f3498b4bd).
+    // Half a processor stays free for Podman, which is in other control groups: Linux before
+    // 6.18.45 may give it no time beside programs that have all (commit 101f3498b4bd).
     let all = std::thread::available_parallelism().map_or(2, usize::from);
     let cpus = format!("--cpus={}.5", all.saturating_sub(1));
     let options = ["--env=NUMAESTRO_DIR=/tmp/numaestro", "--env=HOME=/tmp", &cpus];
