@@ -1,7 +1,7 @@
 //! Comparisons on a cluster: the bytes of one machine, whoever dies or stops it.
 
 use crate::cluster::Cluster;
-use crate::user::{Mortal, User, kill, start, text, until};
+use crate::user::{Mortal, User, kill, numaestro, start, text, until};
 use numaestro_skip::skip;
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Output, Stdio};
@@ -308,9 +308,10 @@ fn a_task_that_fails_is_tried_three_times_and_its_log_is_shown() {
         Err(reason) => skip!("{reason}"),
     };
     with(&cluster.user, FAST);
-    let program = cluster.user.path("numaestro");
+    // The tasks run the laboratory's command, whoever has executed it.
+    let (program, built) = (cluster.user.path("numaestro-lab"), numaestro().with_file_name("numaestro-lab"));
     let fails = |change: &dyn Fn(), expected: &str| {
-        numaestro_skip::programs::copy(env!("CARGO_BIN_EXE_numaestro"), &program, 0o755);
+        numaestro_skip::programs::copy(&built, &program, 0o755);
         let mut command = cluster.on_it(Command::new(&program));
         let words = ["sim", "compare", "s.toml", "--slurm", "--tasks", "1", "--state", "x.jsonl", "--sbatch=--hold"];
         command.args(words).current_dir(cluster.user.place.path());
