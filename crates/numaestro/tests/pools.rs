@@ -6,6 +6,7 @@ mod support;
 use numaestro_skip::{part, skip};
 use numaestro_topology::CpuSet;
 use rustix::process::{Pid, Signal, kill_process_group};
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 use support::ended::{self, Running};
@@ -74,7 +75,9 @@ fn askers() -> Vec<Vec<String>> {
         own(&[me.to_str().expect("a plain path"), "--exact", "ask_of_rust", "--ignored", "--nocapture"]),
     ];
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
-    let java = own(&["java", &format!("{root}/bench/programs/Pool.java"), "--count"]);
+    let source = format!("{root}/lab/bench/programs/Pool.java");
+    assert!(Path::new(&source).is_file(), "{source} is ours");
+    let java = own(&["java", &source, "--count"]);
     if has("java") && alone(&java).output().is_ok_and(|output| output.status.success()) {
         askers.push(java);
     } else {

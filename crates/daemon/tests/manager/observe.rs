@@ -187,7 +187,8 @@ fn the_journal_replays_to_the_same_actions() {
     let root = tempfile::tempdir().unwrap();
     let path = root.path().join("journal");
     let stage = Stage::new(&format!("unmanaged = false\njournal = {:?}\n", path.display().to_string()));
-    let (mut first, mut second) = (stage.client(), stage.client());
+    // One that sleeps would lend what the test waits for.
+    let (mut first, mut second) = (stage.busy(), stage.busy());
     first.hello(64);
     let other = second.hello(64);
     first.say("adopted");
