@@ -252,7 +252,7 @@ impl Shell {
                 }
                 Some(Next::Step { at, event }) => {
                     self.decide(at, &event, &mut actions);
-                    self.carry_out_all(&mut actions, &mut refused);
+                    refused.extend(self.carry_out_all(&mut actions));
                 }
                 None => break,
             }

@@ -89,29 +89,33 @@ impl Source {
         kind << NUMBER_BITS | number
     }
 
-    /// The source of a token; `None`: no source of ours has it.
+    /// Whose descriptor this is; `None`: nobody's.
     pub(crate) fn of(ready: &Ready) -> Option<Self> {
         let number = ready.token & ((1 << NUMBER_BITS) - 1);
-        Some(match ready.token >> NUMBER_BITS {
-            1 => Self::Timer,
-            2 => Self::Signal,
-            3 => Self::Shell(ShellSource::Pressure),
-            4 => Self::Shell(ShellSource::Foreign),
-            5 => Self::Shell(ShellSource::Processors),
-            6 => Self::Shell(ShellSource::Files),
-            7 => Self::Shell(ShellSource::Pages),
-            8 => Self::Shell(ShellSource::Jobserver(number)),
-            9 => Self::Shell(ShellSource::Process(number)),
-            10 => Self::Front(FrontSource::Attach),
-            11 => Self::Front(FrontSource::Control),
-            12 => Self::Front(FrontSource::Execs),
-            13 => Self::Front(FrontSource::Place),
-            14 => Self::Front(FrontSource::Answers),
-            15 => Self::Front(FrontSource::Step(number)),
-            16 => Self::Front(FrontSource::Metrics(number)),
-            17 => Self::Front(FrontSource::Connection(number)),
-            _ => return None,
-        })
+        Self::all(number).into_iter().find(|source| source.token() == ready.token)
+    }
+
+    /// One of each kind; those that have a number have this one.
+    fn all(number: u64) -> [Self; 17] {
+        [
+            Self::Timer,
+            Self::Signal,
+            Self::Shell(ShellSource::Pressure),
+            Self::Shell(ShellSource::Foreign),
+            Self::Shell(ShellSource::Processors),
+            Self::Shell(ShellSource::Files),
+            Self::Shell(ShellSource::Pages),
+            Self::Shell(ShellSource::Jobserver(number)),
+            Self::Shell(ShellSource::Process(number)),
+            Self::Front(FrontSource::Attach),
+            Self::Front(FrontSource::Control),
+            Self::Front(FrontSource::Execs),
+            Self::Front(FrontSource::Place),
+            Self::Front(FrontSource::Answers),
+            Self::Front(FrontSource::Step(number)),
+            Self::Front(FrontSource::Metrics(number)),
+            Self::Front(FrontSource::Connection(number)),
+        ]
     }
 }
 

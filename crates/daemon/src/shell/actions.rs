@@ -19,18 +19,17 @@ use crate::identity::rights::Refusal;
 
 impl Shell {
     /// Carries out the actions of a decision in their order. Stops that follow each other are
-    /// waited for together.
-    pub(super) fn carry_out_all(&mut self, actions: &mut Vec<Action>, refused: &mut Vec<Refused>) {
+    /// waited for together. Gives what the engine refuses.
+    pub(super) fn carry_out_all(&mut self, actions: &mut Vec<Action>) -> Vec<Refused> {
+        let mut refused = Vec::new();
         for action in actions.drain(..) {
             if !matches!(action, Action::Stop { .. }) {
                 self.await_stops();
             }
-            match action {
-                Action::Refuse { app, reason } => refused.push(self.refused(app.map(|app| app.0), reason)),
-                other => self.carry_out(other),
-            }
+            refused.extend(self.carry_out(action));
         }
         self.await_stops();
+        refused
     }
 
     /// Those that were to be stopped do not run any more.
@@ -39,7 +38,7 @@ impl Shell {
         self.tell(events);
     }
 
-    fn carry_out(&mut self, action: Action) {
+    fn carry_out(&mut self, action: Action) -> Option<Refused> {
         match action {
             Action::Start { app } => {
                 if let Some(entry) = self.programs.get_mut(app.0) {
@@ -55,8 +54,9 @@ impl Shell {
             Action::Stop { app } => self.stop(app.0),
             Action::Continue { app } => self.go_on(app.0),
             Action::Force { app, epoch, pus } => self.force(app.0, epoch, &pus),
-            Action::Refuse { .. } => {}
+            Action::Refuse { app, reason } => return Some(self.refused(app.map(|app| app.0), reason)),
         }
+        None
     }
 
     fn wait(&mut self, app: u64, position: u32) {

@@ -111,7 +111,7 @@ impl numaestro_contract::Shell for Played {
         let mut actions = Vec::new();
         self.shell.decide(at, event, &mut actions);
         let decided = actions.clone();
-        self.shell.carry_out_all(&mut actions, &mut Vec::new());
+        self.shell.carry_out_all(&mut actions);
         decided
     }
 
