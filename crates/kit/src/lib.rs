@@ -4,8 +4,8 @@
 pub mod class;
 pub mod columns;
 pub mod command_line;
-pub mod everywhere;
-pub mod houses;
+pub mod commands;
+pub mod global_args;
 pub mod machine_here;
 pub mod manager;
 pub mod moment;

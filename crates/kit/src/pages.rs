@@ -1,6 +1,6 @@
 //! Makes shell completions and manual pages from the types of a command line.
 
-use crate::houses::PRODUCT;
+use crate::commands::PRODUCT;
 use crate::say;
 use anyhow::Context;
 use clap::Command;

@@ -10,6 +10,7 @@ mod explain;
 mod fold;
 mod jobs;
 mod jobserver;
+mod lab;
 mod library;
 mod pool;
 mod profile;
@@ -26,6 +27,7 @@ pub use explain::ExplainArgs;
 pub use fold::{FoldArg, FoldArgs};
 pub use jobs::{JobsArgs, JobsCommand};
 pub use jobserver::{JobserverArg, JobserverArgs};
+pub use lab::LabArgs;
 pub use library::LibraryRule;
 pub use pool::{PoolArg, PoolArgs};
 pub use profile::ProfileCommand;
@@ -34,9 +36,8 @@ pub use reload::ReloadArgs;
 pub use run::{RunArgs, ShellArgs};
 pub use steering::{AdoptArgs, ReleaseArgs, SetArgs};
 
-use crate::lab::LabArgs;
 use clap::{Args, Parser, Subcommand};
-use numaestro_kit::everywhere::Everywhere;
+use numaestro_kit::global_args::GlobalArgs;
 use std::path::PathBuf;
 pub use values::{milli, parse_most, parse_weight};
 pub use wish::WishArgs;
@@ -87,7 +88,7 @@ Environment:
 )]
 pub struct Cli {
     #[command(flatten)]
-    pub everywhere: Everywhere,
+    pub global: GlobalArgs,
     /// What to do.
     #[command(subcommand)]
     pub command: Command,

@@ -66,7 +66,7 @@ unsafe extern "C" fn main(count: c_int, strings: *const *const c_char) -> c_int 
 fn enter(arguments: &[OsString]) -> u8 {
     descriptors::fill_standard();
     if lab::is_asked_for_help(arguments) {
-        return lab::become_it(arguments).map_or_else(|error| say::failed(&error), |never| match never {});
+        return lab::execute(arguments).map_or_else(|error| say::failed(&error), |never| match never {});
     }
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
@@ -76,7 +76,7 @@ fn enter(arguments: &[OsString]) -> u8 {
         }
     };
     if !matches!(cli.command, Command::Daemon(_)) {
-        say::start_log(cli.everywhere.verbose);
+        say::start_log(cli.global.verbose);
     }
     match dispatch(cli, arguments) {
         Ok(code) => code,
@@ -86,10 +86,10 @@ fn enter(arguments: &[OsString]) -> u8 {
 
 /// One line per subcommand.
 fn dispatch(cli: Cli, arguments: &[OsString]) -> anyhow::Result<u8> {
-    let verbose = cli.everywhere.verbose;
+    let verbose = cli.global.verbose;
     let dir = match cli.command {
-        Command::Daemon(_) => cli.everywhere.dir,
-        _ => cli.everywhere.directory(),
+        Command::Daemon(_) => cli.global.dir,
+        _ => cli.global.directory(),
     };
     match cli.command {
         Command::Run(args) if args.dry_run => dry_run::say(dir, &args),
@@ -109,7 +109,7 @@ fn dispatch(cli: Cli, arguments: &[OsString]) -> anyhow::Result<u8> {
         Command::Doctor(args) => doctor::doctor(dir, &args),
         Command::Demo(args) => demo::demo(dir.as_deref(), &args),
         Command::Sim(_) | Command::WhatIf(_) | Command::Trace(_) | Command::Repro(_) | Command::Bench(_) => {
-            lab::become_it(arguments).map(|never| match never {})
+            lab::execute(arguments).map(|never| match never {})
         }
         Command::Record(what) => record::record(dir, &what),
         Command::Topo(args) => topo::topo(&args),
@@ -117,6 +117,6 @@ fn dispatch(cli: Cli, arguments: &[OsString]) -> anyhow::Result<u8> {
         Command::Stop => stop::stop(dir),
         Command::Daemon(args) => numaestro_manager::daemon(dir, &args, verbose),
         Command::Completions { shell } => pages::completions(Cli::command(), shell),
-        Command::Man { into } => pages::manual(Cli::command(), lab::is_ours, into.as_deref()),
+        Command::Man { into } => pages::manual(Cli::command(), |word| !lab::has(word), into.as_deref()),
     }
 }

@@ -1,7 +1,7 @@
 //! Defines the words of the laboratory's command line.
 
 use clap::{Parser, Subcommand};
-use numaestro_kit::everywhere::Everywhere;
+use numaestro_kit::global_args::GlobalArgs;
 use std::path::PathBuf;
 
 const AFTER_HELP: &str = "\
@@ -33,7 +33,7 @@ Environment:
 )]
 pub struct Cli {
     #[command(flatten)]
-    pub everywhere: Everywhere,
+    pub global: GlobalArgs,
     /// What to do.
     #[command(subcommand)]
     pub command: Command,

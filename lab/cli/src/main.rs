@@ -25,7 +25,7 @@ fn main() -> ExitCode {
             return ExitCode::from(if refusal.use_stderr() { say::USAGE } else { say::OK });
         }
     };
-    say::start_log(cli.everywhere.verbose);
+    say::start_log(cli.global.verbose);
     ExitCode::from(dispatch(cli).unwrap_or_else(|error| say::failed(&error)))
 }
 
@@ -35,7 +35,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<u8> {
         Command::Sim(what) => sim::sim(&what),
         Command::Repro(what) => repro::repro(&what),
         Command::Trace(what) => trace::trace(&what),
-        Command::WhatIf(args) => what_if::what_if(cli.everywhere.directory(), &args),
+        Command::WhatIf(args) => what_if::what_if(cli.global.directory(), &args),
         Command::Completions { shell } => pages::completions(Cli::command(), shell),
         Command::Man { into } => pages::manual(Cli::command(), is_typed_behind_the_product, into.as_deref()),
     }

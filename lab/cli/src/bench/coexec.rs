@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use numaestro_kit::houses;
+use numaestro_kit::commands;
 use numaestro_quantity::names::did_you_mean_of;
 
 use super::args::{CoexecArgs, PlaceArgs};
@@ -112,7 +112,7 @@ fn conclude(
 pub fn find_places(args: &PlaceArgs) -> Result<Places> {
     let numaestro = match &args.numaestro {
         Some(path) => path.canonicalize().with_context(|| format!("there is no {}", path.display()))?,
-        None => houses::find(houses::PRODUCT)?,
+        None => commands::find(commands::PRODUCT)?,
     };
     Ok(Places::find(args.kernels.as_deref(), args.python.as_deref(), numaestro))
 }

@@ -8,7 +8,7 @@ const EVERYWHERE: &str = "Options of every command";
 
 /// The options that stand before or behind every subcommand.
 #[derive(Debug, Clone, Default, Args)]
-pub struct Everywhere {
+pub struct GlobalArgs {
     /// Say more on stderr: -v what is done, -vv every step.
     #[arg(short, long, global = true, help_heading = EVERYWHERE, action = clap::ArgAction::Count)]
     pub verbose: u8,
@@ -23,7 +23,7 @@ pub struct Everywhere {
     pub user: bool,
 }
 
-impl Everywhere {
+impl GlobalArgs {
     /// The manager's directory as far as the user has named one.
     #[must_use]
     pub fn directory(self) -> Option<PathBuf> {
