@@ -17,7 +17,7 @@ const DEMO: [(&str, &str, &str, &str); 4] = [
 
 fn main() {
     let flags = numaestro_link::programs();
-    numaestro_link::build(&LIBRARIES, &["Makefile", "fold", "glibc", "include", "src", "shim", "stub"]);
+    numaestro_link::build(&LIBRARIES, &["fold", "include", "src", "shim", "stub"]);
     let out = std::env::var("OUT_DIR").expect("cargo sets OUT_DIR");
     let manifest = std::env::var("CARGO_MANIFEST_DIR").expect("cargo sets CARGO_MANIFEST_DIR");
     let build = numaestro_link::place();
