@@ -259,6 +259,9 @@ fn daemons_of_a_managed_shell_are_given_back() {
 
 /// A program that narrows itself has what it wants: nobody widens it at the end, and there is
 /// nothing to say.
+/// Goes back to its first processor whatever others do.
+const STUBBORN: &str = "import os\nall = sorted(os.sched_getaffinity(0))\nwhile True: os.sched_setaffinity(0, all[:1])";
+
 #[test]
 fn what_has_narrowed_itself_stays_narrow() {
     let _turn = turn();
@@ -269,12 +272,30 @@ fn what_has_narrowed_itself_stays_narrow() {
         skip!("python3 is not here");
     }
     let (manager, mut crowd) = (Manager::started(), Crowd::new("narrow"));
-    let stubborn = "import os\nall = sorted(os.sched_getaffinity(0))\nwhile True: os.sched_setaffinity(0, all[:1])";
-    crowd.add(&mut manager.run_command(["python3", "-c", stubborn]));
+    crowd.add(&mut manager.run_command(["python3", "-c", STUBBORN]));
     assert!(eventually(|| crowd.narrow().len() == 1));
     let output = manager.command(["stop"]).output().expect("the command runs");
     assert!(output.status.success(), "{output:?}");
     assert!(manager.status().is_none() && crowd.narrow().len() == 1);
+}
+
+#[test]
+fn release_names_what_has_narrowed_itself() {
+    let _turn = turn();
+    if processors() < 2 {
+        skip!("one processor only");
+    }
+    if !has("python3") {
+        skip!("python3 is not here");
+    }
+    let (manager, mut crowd) = (Manager::started(), Crowd::new("named"));
+    let pid = crowd.add(&mut manager.run_command(["python3", "-c", STUBBORN]));
+    assert!(eventually(|| crowd.narrow().len() == 1));
+    let output = manager.command(["release", &pid.to_string()]).output().expect("the command runs");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{output:?}");
+    assert!(said.contains("runs as if there were no manager; but 1 was bound by itself or by others"), "{said}");
+    assert!(said.contains(&format!(" {pid} (python3): bound to ")) && crowd.narrow().len() == 1, "{said}");
 }
 
 /// Who waits for its turn goes on waiting under the next manager, and in the same order.
