@@ -46,8 +46,8 @@ clone_it() {
     mkdir -p "$clone"
     chown -R "$who" "$clone" /srv/numaestro.git
     typed "git clone -q /srv/numaestro.git $clone"
-    # The second clone has the same files as the first: what was built of those is still good.
-    [ ! -e /run/build/began ] || find "$clone" -type f -exec touch -r /run/build/began {} +
+    # The second clone has the same files as the first: what was built of those is still good. Cargo looks at the times of folders, too.
+    [ ! -e /run/build/began ] || find "$clone" -exec touch -h -r /run/build/began {} +
     [ -e /run/build/began ] || touch /run/build/began
     mkdir -p "$clone/target"
     chown -R "$who" /run/build
