@@ -7,7 +7,7 @@
 
 use std::str::Chars;
 
-use regex::Regex;
+use regex_lite::Regex;
 
 /// A checked pattern.
 #[derive(Debug, Clone)]
@@ -38,7 +38,7 @@ impl Glob {
 }
 
 fn literal(character: char) -> String {
-    regex::escape(character.encode_utf8(&mut [0; 4]))
+    regex_lite::escape(character.encode_utf8(&mut [0; 4]))
 }
 
 /// Translates what stands between `[` and `]`; a `]` at its beginning is one of the characters.
