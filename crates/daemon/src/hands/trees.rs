@@ -7,6 +7,8 @@
 
 mod leaving;
 #[cfg(test)]
+mod newborn;
+#[cfg(test)]
 mod stories;
 
 use std::cell::RefCell;
@@ -269,13 +271,22 @@ impl Trees {
     /// Judges the masks of an application's threads, which are about to be on `next`.
     pub(crate) fn judge<'a>(&'a self, app: u64, next: &'a CpuSet) -> impl FnMut(Found<'_>) -> bool + 'a {
         let tree = self.by_app.get(&app);
+        // Processes that were not on everything when they were found just now: what they have
+        // started since is not either, unless it has left their set.
+        let mut narrow = BTreeSet::new();
         move |found| {
             let whole = self.own_of_app(app).unwrap_or(next);
+            if whole.is_subset(found.mask) {
+                narrow.remove(&found.tid);
+            } else {
+                narrow.insert(found.tid);
+            }
             // Who moves itself is attached: its questions are answered.
             let moves_itself = tree.is_some_and(|tree| tree.moves_itself);
             let begins = {
                 let masks = self.masks.borrow();
-                let put = masks.put(found.tid).filter(|_| !moves_itself);
+                let parent = || self.kernel.parent_of(found.pid).filter(|parent| narrow.contains(parent));
+                let put = || masks.put(found.tid).or_else(|| masks.put(parent()?)).filter(|_| !moves_itself);
                 self.beginners.borrow_mut().begins(found, whole, next, put)
             };
             if begins {

@@ -59,8 +59,14 @@ impl Beginners {
     }
 
     /// It is not to be moved to `next` yet. `whole`: what its application may have; `put`: the set
-    /// that the manager has put this thread on.
-    pub(crate) fn begins(&mut self, found: Found<'_>, whole: &CpuSet, next: &CpuSet, put: Option<&CpuSet>) -> bool {
+    /// that the manager has put this thread on, or the process that has started it.
+    pub(crate) fn begins<'a>(
+        &mut self,
+        found: Found<'_>,
+        whole: &CpuSet,
+        next: &CpuSet,
+        put: impl FnOnce() -> Option<&'a CpuSet>,
+    ) -> bool {
         if self.has(found.pid) {
             return true;
         }
@@ -69,7 +75,7 @@ impl Beginners {
             return false;
         }
         let Ok(stat) = procfs::stat(found.pid) else { return false };
-        let left_its_set = found.tid == found.pid && put.is_some_and(|put| !whole.is_subset(put));
+        let left_its_set = found.tid == found.pid && put().is_some_and(|put| !whole.is_subset(put));
         let says_so = || procfs::variables(found.pid, [CPUS_NOW]).is_ok_and(|[now]| now.is_some());
         if self.begun.get(&found.pid) == Some(&stat.start_time) || !(left_its_set || says_so()) {
             return false;
@@ -159,7 +165,7 @@ mod tests {
         let (mut says, mut silent) = (spawn(CPUS_NOW), spawn("OTHER"));
         let (whole, share): (CpuSet, CpuSet) = ("0-1".parse().unwrap(), "0".parse().unwrap());
         let begins = |beginners: &mut Beginners, child: &std::process::Child, mask: &CpuSet, next: &CpuSet| {
-            beginners.begins(Found { pid: child.id(), tid: child.id(), mask }, &whole, next, Some(&whole))
+            beginners.begins(Found { pid: child.id(), tid: child.id(), mask }, &whole, next, || Some(&whole))
         };
         assert!(!begins(&mut beginners, &says, &whole, &whole), "it loses nothing");
         assert!(!begins(&mut beginners, &says, &share, &share), "it is on its share already");
@@ -178,8 +184,8 @@ mod tests {
         assert!(!begins(&mut beginners, &says, &whole, &share), "it has said so itself, and has begun");
         beginners.by_pid.clear();
         let found = Found { pid: silent.id(), tid: silent.id(), mask: &whole };
-        assert!(!beginners.begins(found, &whole, &share, None), "nobody knows where it was");
-        assert!(beginners.begins(found, &whole, &share, Some(&share)), "it has left its share");
+        assert!(!beginners.begins(found, &whole, &share, || None), "nobody knows where it was");
+        assert!(beginners.begins(found, &whole, &share, || Some(&share)), "it has left its share");
         for child in [&mut says, &mut silent] {
             child.kill().unwrap();
             child.wait().unwrap();
