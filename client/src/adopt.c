@@ -189,6 +189,28 @@ enum nm_place nm_belongs(struct nm_cpuset *set, uint32_t *epoch)
     return NM_WITHIN;
 }
 
+/* True if there was something to carry out. */
+static bool adopt_once(struct numaestro_page *page, bool root)
+{
+    struct nm_target target;
+    if (!nm_client.attached) {
+        nm_client.epoch = page->manager.epoch;
+        return false;
+    }
+    if (page->manager.epoch == nm_client.epoch)
+        return false;
+    if (!nm_read_target(page, &target)) {
+        /* No manager decides a torn or empty target: keep the present one until the next. */
+        nm_client.epoch = page->manager.epoch;
+        return false;
+    }
+    carry_out(page, &target, root);
+    atomic_store_explicit(&nm_client.epoch, target.epoch, memory_order_release);
+    if (!root || !nm_helper_runs())
+        confirm(page, target.epoch);
+    return true;
+}
+
 bool nm_adopt(bool root)
 {
     /* A thread that is cancelled in here would keep the locks for ever. */
@@ -196,23 +218,11 @@ bool nm_adopt(bool root)
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancellable);
     while (!try_lock())
         sched_yield();
-    struct numaestro_page *page = nm_client.page;
-    struct nm_target target;
     bool changed = false;
-    if (!nm_client.attached) {
-        nm_client.epoch = page->manager.epoch;
-    } else if (page->manager.epoch != nm_client.epoch) {
-        if (nm_read_target(page, &target)) {
-            carry_out(page, &target, root);
-            atomic_store_explicit(&nm_client.epoch, target.epoch, memory_order_release);
-            if (!root || !nm_helper_runs())
-                confirm(page, target.epoch);
-            changed = true;
-        } else {
-            /* No manager decides a torn or empty target: keep the present one until the next. */
-            nm_client.epoch = page->manager.epoch;
-        }
-    }
+    /* If this thread did not run for a while between its look at the page and its move, the
+     * manager may have moved it meanwhile, by a later decision. */
+    while (adopt_once(nm_client.page, root))
+        changed = true;
     nm_adopt_unlock();
     /* The helper does the rest: it may be waiting for exactly this. */
     if (changed && root)

@@ -2,7 +2,7 @@
  * manager, moving threads.
  */
 #include "../include/numaestro.h"
-#include "../src/client.h"
+#include "manager.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -184,6 +184,43 @@ static void moving(void)
     }
 }
 
+/* The manager decides anew while a thread carries a decision out. */
+static struct numaestro_page decided;
+static uint64_t later;
+
+static void decide_later(uint32_t count, uint32_t flags, bool root)
+{
+    (void)count;
+    (void)flags;
+    (void)root;
+    if (later)
+        decide(&decided, 0, later);
+    later = 0;
+}
+
+/* Who has carried out a decision of before carries out the present one, too. */
+static void overtaken(void)
+{
+    cpu_set_t own, now;
+    sched_getaffinity(0, sizeof own, &own);
+    uint64_t all = processors(2), one = all & -all;
+    if (all == one) {
+        printf("skipped client a decision that is overtaken: one processor only\n");
+        return;
+    }
+    nm_client.page = &decided;
+    nm_client.attached = true;
+    nm_hooks.after = decide_later;
+    later = all;
+    decide(&decided, 0, one);
+    expect(nm_adopt(true), "a decision is carried out");
+    sched_getaffinity(0, sizeof now, &now);
+    expect(CPU_COUNT(&now) == 2 && nm_client.epoch == decided.manager.epoch, "the later decision is in force");
+    nm_hooks.after = NULL;
+    nm_client.attached = false;
+    sched_setaffinity(0, sizeof own, &own);
+}
+
 int main(void)
 {
     lists();
@@ -193,7 +230,8 @@ int main(void)
     pthread_t thread;
     pthread_create(&thread, NULL, memory_policies, NULL);
     pthread_join(thread, NULL);
+    overtaken();
     if (!failures)
-        printf("ok client: lists of PUs, the API and advice without a manager, moving threads, memory policies\n");
+        printf("ok client: lists of PUs, the API and advice without a manager, moving threads, memory policies, overtaken decisions\n");
     return failures != 0;
 }
