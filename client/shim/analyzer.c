@@ -275,7 +275,7 @@ static void open_window(uint32_t size, uint32_t target)
     nm_window.spoiled = false;
     nm_window.number++;
     atomic_store_explicit(&nm_window.state, NM_WINDOW_OPEN, memory_order_release);
-    nm_generation++;
+    nm_plans_change();
 }
 
 /* Decides whether a window on the base follows a window on the allocation. */
@@ -331,7 +331,7 @@ uint64_t nm_analyzer_tick(void)
     if (!is_wanted(flags, count)) {
         if (window == NM_WINDOW_OPEN) {
             nm_window.state = NM_WINDOW_CLOSED;
-            nm_generation++;
+            nm_plans_change();
         }
         state.epoch = NM_UNATTACHED;
         return UINT64_MAX;

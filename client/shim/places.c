@@ -21,6 +21,22 @@
 static __thread bool looks_around __attribute__((tls_model("initial-exec")));
 /* What the runtime has set, as far as it fits. */
 static __thread uint64_t asked[ASKED_WORDS] __attribute__((tls_model("initial-exec")));
+/* The decision by which this thread was put where a thread without a place belongs, and the `others`
+ * of then: libomp binds a thread anew each time that it takes it into a team. */
+static __thread uint32_t put_by __attribute__((tls_model("initial-exec"))) = NM_UNATTACHED;
+static __thread uint32_t put_among __attribute__((tls_model("initial-exec")));
+static _Atomic uint32_t others; /* bindings that were not a runtime's */
+
+void nm_place_others(void)
+{
+    others++;
+}
+
+/* It is on the processors of the present decision, and so it should be. */
+static bool is_in_place(void)
+{
+    return nm_client.attached && !nm_client.alone && put_by == nm_client.page->manager.epoch && put_among == others;
+}
 
 /* 0, or an error number. */
 static int bind_for_real(size_t bytes, const void *mask)
@@ -40,8 +56,13 @@ static bool is_empty(size_t bytes, const void *mask)
 int nm_place_self(size_t bytes, const void *mask)
 {
     struct nm_cpuset set;
-    uint32_t epoch;
+    uint32_t epoch, among = others;
     bool whole = nm_is_whole(bytes, mask);
+    if (whole && is_in_place()) {
+        looks_around = false;
+        return 0;
+    }
+    put_by = NM_UNATTACHED;
     if (is_empty(bytes, mask))
         return EINVAL;
     if (nm_starting())
@@ -64,8 +85,13 @@ int nm_place_self(size_t bytes, const void *mask)
         int error = bind_for_real(sizeof set.words, set.words);
         /* The helper may have gone through the threads before this one got to where it moved the
          * others. */
-        if (nm_client.page->manager.epoch == epoch)
-            return error;
+        if (nm_client.page->manager.epoch != epoch)
+            continue;
+        if (whole && !error) {
+            put_by = epoch;
+            put_among = among;
+        }
+        return error;
     }
 }
 

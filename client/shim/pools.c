@@ -62,7 +62,7 @@ static uint32_t parts_now(const struct nm_runtime *runtime, uint32_t before, uin
 static void after(uint32_t count, uint32_t flags, bool root)
 {
     static uint32_t before = UINT32_MAX; /* under the adoption lock */
-    nm_generation++;
+    nm_plans_change();
     bool between = root && nm_self.root == NM_PRIMARY && nm_self.depth == 0;
     bool alone = between && nm_roots() == 1 && !(flags & NM_FLAG_SHARED);
     nm_watch_allow(nm_count_for_root(), flags & NM_FLAG_SHARED);

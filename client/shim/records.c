@@ -16,7 +16,7 @@ static inline unsigned region_slot(uintptr_t function, unsigned probe)
 
 static void region_learn(struct nm_region *region, uintptr_t function)
 {
-    region->settled = 0;
+    region->settled[0] = region->settled[1] = 0;
     region->bare = false;
     region->runtime = nm_runtime_of(function);
     region->internal = region->runtime && nm_object_of(function, NULL) == region->runtime->base;
@@ -66,7 +66,7 @@ struct nm_region *nm_region_find(uintptr_t address)
 
 void nm_regions_flush(void)
 {
-    nm_generation++;
+    nm_plans_change();
     for (unsigned i = 0; i < NM_REGIONS; i++)
         if (nm_regions[i].function != 1)
             nm_regions[i].function = 0;

@@ -14,7 +14,7 @@
 
 __thread struct nm_thread nm_self;
 
-_Atomic uint32_t nm_generation = 1;
+_Atomic uint32_t nm_generation = 2;
 _Atomic bool nm_teams_follow;
 
 static _Atomic uint32_t roots;       /* threads that open outermost regions */
@@ -46,7 +46,7 @@ static __attribute__((noinline)) void tell_team(uint32_t threads)
 static void root_gone(void *kind)
 {
     roots--;
-    nm_generation++;
+    nm_plans_change();
     if ((uintptr_t)kind == NM_PRIMARY)
         primary_taken = false;
 }
@@ -65,9 +65,34 @@ static bool become_root(struct nm_thread *self, struct nm_runtime *runtime)
     self->root = atomic_exchange(&primary_taken, true) ? NM_SECONDARY : NM_PRIMARY;
     self->is_main = !nm_is_sealed() && syscall(SYS_gettid) == getpid();
     roots++;
-    nm_generation++;
+    nm_plans_change();
     pthread_setspecific(root_key, (void *)(uintptr_t)self->root);
     return true;
+}
+
+/* The sizes that the two numbers of a generation stand for; the primary root's. */
+static struct {
+    struct nm_runtime *runtime;
+    uint32_t generation; /* without its lowest bit */
+    uint32_t size[2];    /* by the lowest bit */
+} sizes;
+
+void nm_region_resize(struct nm_runtime *runtime, uint32_t before, uint32_t now)
+{
+    uint32_t generation = nm_generation, side = generation % 2;
+    bool known = sizes.generation == generation - side && sizes.runtime == runtime && sizes.size[side] == before &&
+                 sizes.size[1 - side] == now;
+    uint32_t next = known ? generation ^ 1 : (generation + 2) ^ 1;
+    runtime->threads_max = now;
+    if (!atomic_compare_exchange_strong(&nm_generation, &generation, next)) {
+        /* Another thread has changed something else meanwhile. */
+        nm_plans_change();
+    } else if (!known) {
+        sizes.runtime = runtime;
+        sizes.generation = next - (1 - side);
+        sizes.size[side] = before;
+        sizes.size[1 - side] = now;
+    }
 }
 
 /* The settings that all plans of the primary root depend on. */
@@ -75,7 +100,7 @@ static void remember_own(struct nm_runtime *runtime, uint32_t max)
 {
     int dynamic = runtime->get_dynamic ? runtime->get_dynamic() : 0;
     if (runtime->threads_max != max || runtime->dynamic != dynamic)
-        nm_generation++;
+        nm_plans_change();
     runtime->threads_max = max;
     runtime->dynamic = dynamic;
 }
@@ -110,8 +135,10 @@ static __attribute__((noinline)) void catch_up(uint32_t team)
 static __attribute__((noinline)) void pool_grows(struct nm_runtime *runtime, uint32_t team)
 {
     runtime->pool = team;
-    if (team > runtime->pool_ever)
-        runtime->pool_ever = team;
+    if (team <= runtime->pool_ever)
+        return;
+    runtime->pool_ever = team;
+    nm_plans_change(); /* NM_SETTLED_LIMITED depends on it */
 }
 
 /* Whether regions of the calling thread may have another size than the program gives them. Only the
@@ -199,7 +226,7 @@ static void count_region(struct numaestro_page *page, const struct nm_plan *plan
 /* Remembers the plan for nm_quick_enter. */
 static void settle(struct nm_region *region, uint32_t generation, uint32_t pass_on, uint32_t bits)
 {
-    region->settled = (uint64_t)generation << 32 | (uint64_t)pass_on << NM_SETTLED_TEAM | bits;
+    region->settled[generation % 2] = (uint64_t)generation << 32 | (uint64_t)pass_on << NM_SETTLED_TEAM | bits;
 }
 
 uint32_t nm_roots(void)

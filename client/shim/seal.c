@@ -31,7 +31,7 @@ void nm_seal(void)
     nm_helper_step_aside();
     nm_forget();
     nm_client.tried = true;
-    nm_generation++;
+    nm_plans_change();
 }
 
 SHIM_EXPORT int prctl(int option, ...)

@@ -80,9 +80,9 @@ enum nm_sizing {
 struct nm_region {
     _Atomic uintptr_t function;
     struct nm_runtime *runtime;
-    /* The settled plan of the primary root, see nm_quick_enter; 0 = none:
-     * generation << 32 | team to pass on << NM_SETTLED_TEAM | bits. */
-    _Atomic uint64_t settled;
+    /* The settled plans of the primary root, by the lowest bit of the generation, see
+     * nm_quick_enter; 0 = none: generation << 32 | team to pass on << NM_SETTLED_TEAM | bits. */
+    _Atomic uint64_t settled[2];
     _Atomic uint8_t sizing; /* enum nm_sizing */
     /* Its latest execution came to no barrier inside: its team could not change in the middle, so
      * its members count no barriers. */
@@ -115,9 +115,16 @@ struct nm_thread {
     uint32_t sections;  /* `sections` constructs met in the region that this thread opened */
     bool met;           /* it came to a barrier that no member counts */
 };
-/* Grows with each change of anything that a settled plan depends on: decision, roots, the program's
- * settings. */
+/* Another number after each change of anything that a settled plan depends on: decision, roots, the
+ * program's settings. A program that goes back and forth between two sizes goes back and forth
+ * between two numbers, which differ in the lowest bit. */
 extern _Atomic uint32_t nm_generation __attribute__((visibility("hidden")));
+
+/* No settled plan holds any more. */
+static inline void nm_plans_change(void)
+{
+    nm_generation += 2;
+}
 
 extern __thread struct nm_thread nm_self __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
@@ -174,6 +181,7 @@ void nm_region_leave(struct nm_plan plan);
 uint32_t nm_count_for_root(void); /* processors for the regions of one thread; UINT32_MAX = no limit */
 uint32_t nm_share_of_root(uint32_t count); /* the same if the program had `count` */
 uint32_t nm_roots(void);                   /* threads that open outermost regions */
+void nm_region_resize(struct nm_runtime *runtime, uint32_t before, uint32_t now); /* the primary root has another size of its own */
 void nm_team_told(uint32_t threads);       /* tells the manager of a team of so many; 0 = of any size */
 
 #define NM_REGIONS 4096u /* power of two */
@@ -232,8 +240,8 @@ static inline __attribute__((always_inline)) bool nm_quick_enter(struct nm_regio
 {
     struct nm_thread *self = &nm_self;
     struct numaestro_page *page = atomic_load_explicit(&nm_client.page, memory_order_acquire);
-    uint64_t settled = atomic_load_explicit(&region->settled, memory_order_relaxed);
     uint32_t generation = atomic_load_explicit(&nm_generation, memory_order_relaxed);
+    uint64_t settled = atomic_load_explicit(&region->settled[generation % 2], memory_order_relaxed);
     uint32_t epoch = atomic_load_explicit(&nm_client.epoch, memory_order_relaxed);
     uint32_t team = (uint32_t)settled >> NM_SETTLED_TEAM;
     if (NM_UNLIKELY((uint32_t)(settled >> 32) != generation ||
@@ -310,6 +318,7 @@ bool nm_sizes_by_machine(const void *caller);
 
 /* places.c */
 int nm_place_self(size_t bytes, const void *mask);
+void nm_place_others(void); /* somebody else than a runtime binds a thread */
 bool nm_place_is_kept(const void *caller);
 long nm_place_read(size_t bytes, void *mask);
 

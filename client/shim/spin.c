@@ -144,7 +144,7 @@ void nm_spin_show(struct nm_runtime *runtime)
         return;
     *runtime->spin_count = SPIN_DEFAULT;
     runtime->spin_now = SPIN_MARK;
-    nm_generation++;
+    nm_plans_change();
 }
 
 typedef void (*parallel_fn)(nm_outlined, void *, unsigned, unsigned);

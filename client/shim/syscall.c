@@ -62,6 +62,8 @@ long nm_syscall_of_masks(long number, pid_t tid, size_t bytes, void *mask, const
             errno = error;
         return error ? -1 : 0;
     }
+    if (number == SYS_sched_setaffinity)
+        nm_place_others();
     long result = nm_real_syscall(number, tid, bytes, mask);
     /* numactl, for one, binds itself by this way, and then becomes the program. */
     if (result == 0 && number == SYS_sched_setaffinity && nm_is_pool(caller))

@@ -21,7 +21,7 @@ static __attribute__((noinline)) int answered_at(void *place, const struct nm_ru
         return own;
     if (size && nm_library_answered(library) != count) {
         nm_library_answer(library, count);
-        nm_generation++; /* its next region has that size */
+        nm_plans_change(); /* its next region has that size */
     }
     return (int)count;
 }
@@ -74,8 +74,11 @@ static void set_num_threads_at(void *place, int n)
     before_setting(runtime);
     runtime->set_num_threads(n);
     after_setting(runtime);
-    if (nm_self.root == NM_PRIMARY && nm_self.depth == 0 && runtime->get_max_threads() != before)
-        nm_generation++;
+    if (nm_self.root != NM_PRIMARY || nm_self.depth > 0)
+        return;
+    int now = runtime->get_max_threads();
+    if (now != before)
+        nm_region_resize(runtime, (uint32_t)before, (uint32_t)now);
 }
 
 SHIM_EXPORT void omp_set_num_threads(int n)
@@ -122,7 +125,7 @@ static void set_dynamic_at(void *place, int on)
      * for all threads. */
     if (!on)
         runtime->fixed = true;
-    nm_generation++;
+    nm_plans_change();
 }
 
 SHIM_EXPORT void omp_set_dynamic(int on)

@@ -13,7 +13,7 @@ void nm_whole_refuse(enum nm_fold_why why)
 {
     uint32_t none = NM_WHY_NONE;
     if (atomic_compare_exchange_strong(&refused, &none, why))
-        nm_generation++;
+        nm_plans_change();
 }
 
 void nm_whole_more_loaded(void)

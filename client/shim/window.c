@@ -88,7 +88,7 @@ void nm_window_end(void)
             return;
     }
     atomic_store_explicit(&nm_window.state, NM_WINDOW_FULL, memory_order_release);
-    nm_generation++;
+    nm_plans_change();
     nm_futex_wake(&nm_client.page->manager.epoch);
 }
 
