@@ -21,11 +21,14 @@
 static __thread bool looks_around __attribute__((tls_model("initial-exec")));
 /* What the runtime has set, as far as it fits. */
 static __thread uint64_t asked[ASKED_WORDS] __attribute__((tls_model("initial-exec")));
-/* The decision by which this thread was put where a thread without a place belongs, and the `others`
- * of then: libomp binds a thread anew each time that it takes it into a team. */
+/* The decision by which this thread was put where a thread without a place belongs, and the
+ * `others` of then: libomp binds a thread anew each time that it takes it into a team. */
 static __thread uint32_t put_by __attribute__((tls_model("initial-exec"))) = NM_UNATTACHED;
 static __thread uint32_t put_among __attribute__((tls_model("initial-exec")));
 static _Atomic uint32_t others; /* bindings that were not a runtime's */
+/* The program has bound this thread, and libomp has read that mask: it takes everything for a
+ * moment, and puts back what it has read. Empty: it has not, or the mask does not fit. */
+static __thread uint64_t pinned_to[ASKED_WORDS] __attribute__((tls_model("initial-exec")));
 
 void nm_place_others(void)
 {
@@ -52,12 +55,38 @@ static bool is_empty(size_t bytes, const void *mask)
     return bytes == 0;
 }
 
+/* Keeps the processors of a mask that fits. */
+static void keep(uint64_t *words, size_t bytes, const void *mask)
+{
+    memset(words, 0, sizeof asked);
+    memcpy(words, mask, bytes < sizeof asked ? bytes : sizeof asked);
+}
+
+/* The program's own binding of the calling thread comes back. */
+static bool is_put_back(size_t bytes, const void *mask)
+{
+    uint64_t words[ASKED_WORDS];
+    if (NM_LIKELY(is_empty(sizeof pinned_to, pinned_to)))
+        return false;
+    keep(words, bytes, mask);
+    if (memcmp(words, pinned_to, sizeof words) != 0)
+        return false;
+    struct nm_cpuset set = {{0}};
+    memcpy(set.words, words, sizeof words);
+    nm_pin((pid_t)syscall(SYS_gettid), &set);
+    memset(pinned_to, 0, sizeof pinned_to);
+    memset(asked, 0, sizeof asked); /* what it took for a moment */
+    return true;
+}
+
 /* A runtime binds the calling thread. 0, or an error number. */
 int nm_place_self(size_t bytes, const void *mask)
 {
     struct nm_cpuset set;
     uint32_t epoch, among = others;
     bool whole = nm_is_whole(bytes, mask);
+    if (is_put_back(bytes, mask))
+        return bind_for_real(bytes, mask);
     if (whole && is_in_place()) {
         looks_around = false;
         return 0;
@@ -70,9 +99,7 @@ int nm_place_self(size_t bytes, const void *mask)
     if (nm_starting() || (looks_around && !whole))
         return bind_for_real(bytes, mask);
     looks_around = false;
-    memset(asked, 0, sizeof asked);
-    if (!whole)
-        memcpy(asked, mask, bytes < sizeof asked ? bytes : sizeof asked);
+    keep(asked, whole ? 0 : bytes, mask);
     for (;;) {
         switch (nm_belongs(&set, &epoch)) {
         case NM_ANYWHERE:
@@ -104,10 +131,35 @@ bool nm_place_is_kept(const void *caller)
     return nm_is_openmp(caller) && nm_belongs(&set, &epoch) != NM_ANYWHERE;
 }
 
+/* Whether the program has bound the calling thread; then `mask`, of `bytes` bytes, is where. */
+static bool is_pinned(size_t bytes, void *mask)
+{
+    struct nm_cpuset now;
+    if (!nm_client.attached && !nm_client.alone)
+        return false;
+    long got = syscall(SYS_sched_getaffinity, 0, sizeof now.words, now.words);
+    if (got <= 0)
+        return false;
+    /* Nobody here binds threads: it is where a thread without a pin is. */
+    if (others == 0 && is_in_place() && memcmp(now.words, nm_client.cpuset.words, (size_t)got) == 0)
+        return false;
+    if (nm_is_ours(0))
+        return false;
+    memset(mask, 0, bytes);
+    memcpy(mask, now.words, (size_t)got < bytes ? (size_t)got : bytes);
+    return true;
+}
+
 /* libomp reads the mask of the calling thread: as the system call answers. */
 long nm_place_read(size_t bytes, void *mask)
 {
     long got = nm_affinity_whole(bytes, mask);
+    memset(pinned_to, 0, sizeof pinned_to);
+    if (got > 0 && !nm_starting() && is_empty(sizeof asked, asked) && is_pinned((size_t)got, mask)) {
+        if ((size_t)got <= sizeof pinned_to || is_empty((size_t)got - sizeof pinned_to, (char *)mask + sizeof pinned_to))
+            keep(pinned_to, (size_t)got, mask);
+        return got;
+    }
     if (got > 0 && !is_empty(sizeof asked, asked)) {
         memset(mask, 0, (size_t)got);
         memcpy(mask, asked, (size_t)got < sizeof asked ? (size_t)got : sizeof asked);

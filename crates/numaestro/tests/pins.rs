@@ -255,6 +255,20 @@ fn who_was_bound_for_a_moment_only_gets_everything_again() {
     manager.expect_all_free();
 }
 
+/// libomp takes all processors for a moment in regions of one thread, and puts back what it has
+/// read.
+#[test]
+fn a_thread_that_has_bound_itself_stays_bound_through_regions_of_one() {
+    let manager = Manager::started();
+    for (compiler, path) in builds("rebound") {
+        for threads in ["2", "4"] {
+            let mut command = manager.command(["run", "--", &path, "0.3"]);
+            let ended = ended::run(command.env("OMP_NUM_THREADS", threads));
+            assert_eq!(ended.stdout, "rebound 0\n", "{compiler}, {threads}: {}", ended.stderr);
+        }
+    }
+}
+
 /// A binding that the runtime makes is no pin.
 #[test]
 fn threads_bound_to_places_stay_on_the_allocation() {
