@@ -114,7 +114,7 @@ pure_tests() {
 # loom COMMAND...: cargo for the two crates that loom checks. Its configuration is another one, so it
 # has another directory.
 loom() {
-    CARGO_TARGET_DIR=build/loom RUSTFLAGS="--cfg loom" "$@" --release -p numaestro-abi -p numaestro-nanothreads --lib --test loom
+    CARGO_TARGET_DIR=build/loom RUSTFLAGS="--cfg loom" "$@" --profile loom -p numaestro-abi -p numaestro-nanothreads --lib --test loom
 }
 
 # guest NAME OPTIONS...: 77 says that there can be no guests here; they are counted as skipped then.
