@@ -21,24 +21,24 @@
 static __thread bool looks_around __attribute__((tls_model("initial-exec")));
 /* What the runtime has set, as far as it fits. */
 static __thread uint64_t asked[ASKED_WORDS] __attribute__((tls_model("initial-exec")));
-/* The decision by which this thread was put where a thread without a place belongs, and the
- * `others` of then: libomp binds a thread anew each time that it takes it into a team. */
+static _Atomic uint32_t bindings; /* by the program, of any of its threads */
+/* The decision by which this thread was put where a thread without a place belongs, and the number
+ * of bindings at that time: libomp binds a thread anew each time that it takes it into a team. */
 static __thread uint32_t put_by __attribute__((tls_model("initial-exec"))) = NM_UNATTACHED;
-static __thread uint32_t put_among __attribute__((tls_model("initial-exec")));
-static _Atomic uint32_t others; /* bindings that were not a runtime's */
+static __thread uint32_t put_after __attribute__((tls_model("initial-exec")));
 /* The program has bound this thread, and libomp has read that mask: it takes everything for a
  * moment, and puts back what it has read. Empty: it has not, or the mask does not fit. */
 static __thread uint64_t pinned_to[ASKED_WORDS] __attribute__((tls_model("initial-exec")));
 
-void nm_place_others(void)
+void nm_places_change(void)
 {
-    others++;
+    bindings++;
 }
 
 /* It is on the processors of the present decision, and so it should be. */
 static bool is_in_place(void)
 {
-    return nm_client.attached && !nm_client.alone && put_by == nm_client.page->manager.epoch && put_among == others;
+    return nm_client.attached && !nm_client.alone && put_by == nm_client.page->manager.epoch && put_after == bindings;
 }
 
 /* 0, or an error number. */
@@ -55,7 +55,21 @@ static bool is_empty(size_t bytes, const void *mask)
     return bytes == 0;
 }
 
-/* Keeps the processors of a mask that fits. */
+static bool is_none(const uint64_t *words)
+{
+    uint64_t any = 0;
+    for (unsigned i = 0; i < ASKED_WORDS; i++)
+        any |= words[i];
+    return any == 0;
+}
+
+/* Whether nothing of a mask is left out where it is kept. */
+static bool fits(size_t bytes, const void *mask)
+{
+    return bytes <= sizeof asked || is_empty(bytes - sizeof asked, (const char *)mask + sizeof asked);
+}
+
+/* Keeps the processors of a mask, as far as they fit. */
 static void keep(uint64_t *words, size_t bytes, const void *mask)
 {
     memset(words, 0, sizeof asked);
@@ -66,10 +80,10 @@ static void keep(uint64_t *words, size_t bytes, const void *mask)
 static bool is_put_back(size_t bytes, const void *mask)
 {
     uint64_t words[ASKED_WORDS];
-    if (NM_LIKELY(is_empty(sizeof pinned_to, pinned_to)))
+    if (NM_LIKELY(is_none(pinned_to)))
         return false;
     keep(words, bytes, mask);
-    if (memcmp(words, pinned_to, sizeof words) != 0)
+    if (memcmp(words, pinned_to, sizeof words) != 0 || !fits(bytes, mask))
         return false;
     struct nm_cpuset set = {{0}};
     memcpy(set.words, words, sizeof words);
@@ -83,13 +97,12 @@ static bool is_put_back(size_t bytes, const void *mask)
 int nm_place_self(size_t bytes, const void *mask)
 {
     struct nm_cpuset set;
-    uint32_t epoch, among = others;
+    uint32_t epoch, after = bindings;
     bool whole = nm_is_whole(bytes, mask);
-    if (is_put_back(bytes, mask))
-        return bind_for_real(bytes, mask);
-    if (whole && is_in_place()) {
+    bool put_back = is_put_back(bytes, mask);
+    if (put_back || (whole && is_in_place())) {
         looks_around = false;
-        return 0;
+        return put_back ? bind_for_real(bytes, mask) : 0;
     }
     put_by = NM_UNATTACHED;
     if (is_empty(bytes, mask))
@@ -116,7 +129,7 @@ int nm_place_self(size_t bytes, const void *mask)
             continue;
         if (whole && !error) {
             put_by = epoch;
-            put_among = among;
+            put_after = after;
         }
         return error;
     }
@@ -141,7 +154,7 @@ static bool is_pinned(size_t bytes, void *mask)
     if (got <= 0)
         return false;
     /* Nobody here binds threads: it is where a thread without a pin is. */
-    if (others == 0 && is_in_place() && memcmp(now.words, nm_client.cpuset.words, (size_t)got) == 0)
+    if (bindings == 0 && is_in_place() && memcmp(now.words, nm_client.cpuset.words, (size_t)got) == 0)
         return false;
     if (nm_is_ours(0))
         return false;
@@ -154,18 +167,17 @@ static bool is_pinned(size_t bytes, void *mask)
 long nm_place_read(size_t bytes, void *mask)
 {
     long got = nm_affinity_whole(bytes, mask);
+    bool placed = !is_none(asked), unbound = got > 0 && !nm_starting() && !placed;
     memset(pinned_to, 0, sizeof pinned_to);
-    if (got > 0 && !nm_starting() && is_empty(sizeof asked, asked) && is_pinned((size_t)got, mask)) {
-        if ((size_t)got <= sizeof pinned_to || is_empty((size_t)got - sizeof pinned_to, (char *)mask + sizeof pinned_to))
+    if (unbound && is_pinned((size_t)got, mask)) {
+        if (fits((size_t)got, mask))
             keep(pinned_to, (size_t)got, mask);
-        return got;
-    }
-    if (got > 0 && !is_empty(sizeof asked, asked)) {
+    } else if (got > 0 && placed) {
         memset(mask, 0, (size_t)got);
         memcpy(mask, asked, (size_t)got < sizeof asked ? (size_t)got : sizeof asked);
     }
 #if defined(__x86_64__)
-    looks_around = got > 0 && !nm_starting() && is_empty(sizeof asked, asked);
+    looks_around = unbound;
 #endif
     return got;
 }

@@ -89,7 +89,7 @@ void nm_region_resize(struct nm_runtime *runtime, uint32_t before, uint32_t now)
         nm_plans_change();
     } else if (!known) {
         sizes.runtime = runtime;
-        sizes.generation = next - (1 - side);
+        sizes.generation = next - next % 2;
         sizes.size[side] = before;
         sizes.size[1 - side] = now;
     }

@@ -318,7 +318,7 @@ bool nm_sizes_by_machine(const void *caller);
 
 /* places.c */
 int nm_place_self(size_t bytes, const void *mask);
-void nm_place_others(void); /* somebody else than a runtime binds a thread */
+void nm_places_change(void); /* the program binds a thread: it may leave its place */
 bool nm_place_is_kept(const void *caller);
 long nm_place_read(size_t bytes, void *mask);
 

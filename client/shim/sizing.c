@@ -228,7 +228,7 @@ static int bind(const void *caller, pid_t tid, size_t bytes, const void *mask)
 {
     if (mask && tid == 0 && nm_is_openmp(caller))
         return nm_place_self(bytes, mask);
-    nm_place_others();
+    nm_places_change();
     bool steered = is_steered(caller, tid, mask), self = tid == 0 || tid == syscall(SYS_gettid);
     struct nm_cpuset asked = steered ? from_program(bytes, mask) : (struct nm_cpuset){{0}}, set;
     bool anywhere = steered && is_anywhere(&asked);
@@ -284,7 +284,7 @@ int nm_sizing_bind_thread(const void *caller, pthread_t thread, size_t bytes, co
     } else if (nm_place_is_kept(caller)) {
         error = 0;
     } else {
-        nm_place_others();
+        nm_places_change();
         if (!real)
             real = (int (*)(pthread_t, size_t, const cpu_set_t *))nm_next_symbol("pthread_setaffinity_np");
         bool steered = real && is_steered(caller, 0, mask);

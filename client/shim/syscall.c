@@ -63,7 +63,7 @@ long nm_syscall_of_masks(long number, pid_t tid, size_t bytes, void *mask, const
         return error ? -1 : 0;
     }
     if (number == SYS_sched_setaffinity)
-        nm_place_others();
+        nm_places_change();
     long result = nm_real_syscall(number, tid, bytes, mask);
     /* numactl, for one, binds itself by this way, and then becomes the program. */
     if (result == 0 && number == SYS_sched_setaffinity && nm_is_pool(caller))

@@ -198,7 +198,7 @@ static void decide_later(uint32_t count, uint32_t flags, bool root)
     later = 0;
 }
 
-/* Who has carried out a decision of before carries out the present one, too. */
+/* A thread that has carried out a former decision carries out the present one, too. */
 static void overtaken(void)
 {
     cpu_set_t own, now;
