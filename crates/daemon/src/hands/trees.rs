@@ -271,15 +271,15 @@ impl Trees {
     /// Judges the masks of an application's threads, which are about to be on `next`.
     pub(crate) fn judge<'a>(&'a self, app: u64, next: &'a CpuSet) -> impl FnMut(Found<'_>) -> bool + 'a {
         let tree = self.by_app.get(&app);
-        // Processes that were not on everything when they were found just now: what they have
-        // started since is not either, unless it has left their set.
+        // Processes that were found on less than everything just now. Their children are born on
+        // that set: a child on everything has left it.
         let mut narrow = BTreeSet::new();
         move |found| {
             let whole = self.own_of_app(app).unwrap_or(next);
             if whole.is_subset(found.mask) {
-                narrow.remove(&found.tid);
-            } else {
-                narrow.insert(found.tid);
+                narrow.remove(&found.pid);
+            } else if found.tid == found.pid {
+                narrow.insert(found.pid);
             }
             // Who moves itself is attached: its questions are answered.
             let moves_itself = tree.is_some_and(|tree| tree.moves_itself);

@@ -1,5 +1,5 @@
-//! A process that has left its share to become a program that is to size itself, and one that was
-//! never put on a share.
+//! A child on all processors has left the share of its parent and is to size itself, or nobody has
+//! moved the two yet.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -20,14 +20,17 @@ fn place(trees: &mut Trees, root: u32, share: &CpuSet) {
 }
 
 #[test]
-fn who_leaves_the_share_that_it_was_born_on_begins() {
+fn a_child_that_has_left_the_share_of_its_parent_is_not_moved_back() {
     let whole = affinity::get(0).unwrap();
     let share: CpuSet = whole.iter().take(1).collect();
     if whole == share {
         numaestro_skip::skip!("one processor only");
     }
-    let mut shell =
-        Command::new("sh").args(["-c", "read line; sleep 100 & wait"]).stdin(Stdio::piped()).spawn().unwrap();
+    let mut shell = Command::new("sh")
+        .args(["-c", "read line; sleep 100 & read line; kill $!"])
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
     let root = shell.id();
     let manager = || {
         let mut trees = Trees::new(PathBuf::from("/nobody/attach"));
@@ -36,7 +39,9 @@ fn who_leaves_the_share_that_it_was_born_on_begins() {
     };
     let mut trees = manager();
     place(&mut trees, root, &share);
-    writeln!(shell.stdin.take().unwrap()).unwrap();
+    // At the end of its input it ends its child.
+    let mut input = shell.stdin.take().unwrap();
+    writeln!(input).unwrap();
     let child = loop {
         let tree = procfs::tree(root, &BTreeSet::new()).unwrap();
         if let Some(child) = tree.into_iter().find(|pid| *pid != root) {
@@ -52,8 +57,6 @@ fn who_leaves_the_share_that_it_was_born_on_begins() {
     affinity::set(root, &whole).unwrap();
     place(&mut manager(), root, &share);
     assert_eq!([root, child].map(|pid| affinity::get(pid).unwrap()), [share.clone(), share]);
-    for pid in [child, root] {
-        let _ = Command::new("kill").arg(pid.to_string()).status();
-    }
+    drop(input);
     shell.wait().unwrap();
 }
