@@ -86,6 +86,7 @@ impl Source {
             Self::Front(FrontSource::Metrics(scraper)) => (16, scraper),
             Self::Front(FrontSource::Connection(connection)) => (17, connection),
         };
+        debug_assert!(Self::all(number).contains(&self), "nobody would find {self:?} again");
         kind << NUMBER_BITS | number
     }
 
