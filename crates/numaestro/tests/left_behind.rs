@@ -257,11 +257,19 @@ fn daemons_of_a_managed_shell_are_given_back() {
     }
 }
 
-/// A program that narrows itself has what it wants: nobody widens it at the end, and there is
-/// nothing to say.
 /// Goes back to its first processor whatever others do.
 const STUBBORN: &str = "import os\nall = sorted(os.sched_getaffinity(0))\nwhile True: os.sched_setaffinity(0, all[:1])";
 
+/// A managed program that has narrowed itself, and its process id.
+fn stubborn(name: &str) -> (Manager, Crowd, u32) {
+    let (manager, mut crowd) = (Manager::started(), Crowd::new(name));
+    let pid = crowd.add(&mut manager.run_command(["python3", "-c", STUBBORN]));
+    assert!(eventually(|| crowd.narrow().len() == 1));
+    (manager, crowd, pid)
+}
+
+/// A program that narrows itself has what it wants: nobody widens it at the end, and there is
+/// nothing to say.
 #[test]
 fn what_has_narrowed_itself_stays_narrow() {
     let _turn = turn();
@@ -271,9 +279,7 @@ fn what_has_narrowed_itself_stays_narrow() {
     if !has("python3") {
         skip!("python3 is not here");
     }
-    let (manager, mut crowd) = (Manager::started(), Crowd::new("narrow"));
-    crowd.add(&mut manager.run_command(["python3", "-c", STUBBORN]));
-    assert!(eventually(|| crowd.narrow().len() == 1));
+    let (manager, crowd, _) = stubborn("narrow");
     let output = manager.command(["stop"]).output().expect("the command runs");
     assert!(output.status.success(), "{output:?}");
     assert!(manager.status().is_none() && crowd.narrow().len() == 1);
@@ -288,9 +294,7 @@ fn release_names_what_has_narrowed_itself() {
     if !has("python3") {
         skip!("python3 is not here");
     }
-    let (manager, mut crowd) = (Manager::started(), Crowd::new("named"));
-    let pid = crowd.add(&mut manager.run_command(["python3", "-c", STUBBORN]));
-    assert!(eventually(|| crowd.narrow().len() == 1));
+    let (manager, crowd, pid) = stubborn("named");
     let output = manager.command(["release", &pid.to_string()]).output().expect("the command runs");
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{output:?}");
