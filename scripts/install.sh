@@ -153,7 +153,7 @@ put_command() {
         return
     fi
     objcopy --only-keep-debug --compress-debug-sections "$1" "$scratch/${build:2}.debug"
-    # A debugger reads this section from either file, and a debug build of Rust has it.
+    # A debug build of Rust names its script for gdb in a section of its own. gdb reads it in the command only, and shows plain structures without it.
     objcopy --strip-unneeded --remove-section=.debug_gdb_scripts --add-gnu-debuglink="$scratch/${build:2}.debug" "$1" "$scratch/stripped"
     put 755 "$scratch/stripped" "$2"
     put 644 "$scratch/${build:2}.debug" "lib/debug/.build-id/${build:0:2}/${build:2}.debug"
